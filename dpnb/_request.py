@@ -2,9 +2,11 @@
 
 A method makes the struct, a client sends it, the service decodes and checks it, and the ledger stores its text beside
 the charge, from which answers, log, audit and statement read it.  A request is identified by its key, the digest of the
-text, with the node that pays and the version of the table: equal requests of two analysts stay two.
+text, with the node that pays and the version of the table: equal requests of two analysts stay two.  The order of a
+batch does not count in its key; a launch and its close are identified by the name.
 
-A struct has what is requested, as written, and nothing that is computed from it or that is known of the session.
+A struct has what is requested, as written, and nothing that is computed from it or that is known of the session, but
+for `BatchTable`, which is only stored.
 """
 
 from __future__ import annotations
@@ -103,7 +105,7 @@ class Request(
 
     @cached_property
     def text(self) -> str:
-        """The request as JSON; a query as it was written, so that other spellings of it are other requests."""
+        """The request as JSON; a query as it was written, and two spellings of one query are two requests."""
         return _ENCODER.encode(self).decode()
 
     @cached_property
@@ -250,10 +252,15 @@ _ENCODER = msgspec.json.Encoder(order="deterministic", enc_hook=encode)
 _STORED: msgspec.json.Decoder[AnyRequest | BatchTable] = msgspec.json.Decoder(AnyRequest | BatchTable, dec_hook=decode)
 
 
-@lru_cache(maxsize=256)  # many rows are read several times
 def request_from(text: str) -> AnyRequest | BatchTable:
     """The request with this text; `msgspec.MsgspecError` if it is none."""
-    return _STORED.decode(text)
+    return _cached(text) if len(text) <= MAX_CACHED else _STORED.decode(text)
+
+
+MAX_CACHED = 10_000
+"""Characters of a text that is kept with its request: a client may send requests that take megabytes."""
+
+_cached = lru_cache(maxsize=256)(_STORED.decode)  # many rows are read several times
 
 
 def _digest(*texts: str) -> str:

@@ -33,8 +33,8 @@ MAX_BITS = 200
 The digits of every double in the range are fewer."""
 
 
-MAX_STORED_BITS = 1000
-"""The same of a half-width and of a confidence: what a ledger stores can be read again."""
+MAX_STORED_BITS = 1100
+"""The same of other numbers of a request, which may be any double: what a ledger stores can be read again."""
 
 
 def checked_amount(value: Any, name: str) -> Fraction:

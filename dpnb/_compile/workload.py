@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
+import msgspec
 from msgspec.structs import replace
 
 from dpnb._compile.linear import LinearQuery
@@ -100,9 +101,10 @@ class Workload:
         """A query, of the complete rows only."""
         own = self.positions(plan)
         where = plan.where
-        for condition in (level.condition for index, level in enumerate(self.levels) if index not in own):
-            if condition is not None:
-                where = condition if where is None else And(where, condition)
+        conditions = [level.condition for index, level in enumerate(self.levels) if index not in own]
+        # In an order that does not depend on that of the queries: the same batch in another order has the same tables.
+        for condition in sorted([one for one in conditions if one is not None], key=msgspec.json.encode):
+            where = condition if where is None else And(where, condition)
         keys = plan.group_keys
         if keys is None and any(self.levels[index].is_listed for index in own):
             keys = tuple(product(*(self.levels[index].keys for index in own)))

@@ -13,12 +13,12 @@ from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.grant import Grant
 from dpnb._core.accountant.tree import Launch, partition_of
 from dpnb._core.batches import BatchPipeline
-from dpnb._core.execution.batches import Batches
+from dpnb._core.execution.batches import BatchKind
 from dpnb._core.execution.executor import Executor, LocalExecutor
 from dpnb._core.execution.protocol import Connection, RemoteCalls
-from dpnb._core.execution.releases import Releases
+from dpnb._core.execution.releases import ReleaseKind
 from dpnb._core.execution.remote import RemoteExecutor
-from dpnb._core.execution.selections import Selections
+from dpnb._core.execution.selections import SelectionKind
 from dpnb._core.history.log import RequestLog
 from dpnb._core.history.words import AnswerReader
 from dpnb._core.pricing.pricer import QueryPricer
@@ -83,10 +83,10 @@ class SessionCore(NotCopyable):
             if remote is None
             else RemoteExecutor(*known, calls=remote)
         )
-        releases, selections = Releases(self.pricer, source, individuals), Selections(self.pricer, source)
+        releases, selections = ReleaseKind(self.pricer, source, individuals), SelectionKind(self.pricer, source)
         self.executor.kinds |= {
             Release: releases,
-            ReleaseBatch: Batches(self.pricer, releases),
+            ReleaseBatch: BatchKind(self.pricer, releases),
             SelectGroups: selections,
         }
         self.releases = ReleasePipeline(self.pricer, reader, self.executor, notice)

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from dpnb._core.accountant.cost_text import charge_text
 from dpnb._core.execution.executor import Executor
-from dpnb._core.execution.selections import ALPHA, Selections, SelectionTerms
+from dpnb._core.execution.selections import ALPHA, SelectionKind, SelectionTerms
 from dpnb._core.pricing.public_knowledge import count_code
 from dpnb._core.releases import ReleasePipeline
 from dpnb.accounting.exact import decimal_sqrt_down, decimal_up
@@ -22,7 +22,7 @@ from dpnb.results.selection import SelectedGroups, SelectionPreview
 class SelectionPipeline(NotCopyable):
     """Selections of one session."""
 
-    def __init__(self, releases: ReleasePipeline, executor: Executor, kind: Selections) -> None:
+    def __init__(self, releases: ReleasePipeline, executor: Executor, kind: SelectionKind) -> None:
         self._releases, self._executor, self._kind, self._account = releases, executor, kind, releases.account
 
     def release(self, terms: SelectionTerms, epsilon: Fraction) -> SelectedGroups:

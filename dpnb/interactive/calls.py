@@ -110,8 +110,9 @@ def _checked_batch(core: SessionCore, request: ReleaseBatch) -> ReleaseBatch:
     )
     batch = ReleaseBatch(tuple(_checked(core, one) for one in request.releases))
     targets = {one.target for one in batch.releases}
-    kinds = {target.kind for target in targets}
-    if kinds != {"within"} and (len(targets) > 1 or "within" in kinds):
+    options = {replace(one, amount=None, amounts=()) for one in targets}
+    is_one = len(targets) == 1 or {one.kind for one in targets} == {"within"}
+    if not is_one or len(options) > 1 or any(one.groups for one in targets):
         raise RequestError("plan: a batch has one target, or one half-width for each query; got others")
     return batch
 

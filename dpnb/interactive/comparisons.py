@@ -15,14 +15,13 @@ from dpnb._core.core import SessionCore
 from dpnb._core.execution.executor import Kind, Price
 from dpnb._core.history.launch_text import describe_comparison
 from dpnb._plan.identity import query_key
-from dpnb._plan.measurements import PlainView
-from dpnb._plan.plan import Plan, describe_plan
+from dpnb._plan.plan import Plan
 from dpnb._request import ALWAYS, CompareWithThreshold, Conditions
 from dpnb.accounting.exact import binary_up, to_text
 from dpnb.accounting.intervals import fixed_radius
 from dpnb.accounting.losses import GDP
 from dpnb.errors import MechanismClosed, RequestError, printable
-from dpnb.interactive.launches import Launches
+from dpnb.interactive.launches import LaunchKind
 from dpnb.interactive.threshold.above_threshold import from_lattice
 from dpnb.interactive.threshold.gaussian_scan import GaussianAboveThreshold
 from dpnb.interactive.threshold.hidden_noise import hidden_noise
@@ -34,12 +33,12 @@ from dpnb.progress import Stage, at
 FAILED = "the query failed before it was answered; nothing was released, and the mechanism can be queried again"
 
 
-class Comparisons(Kind[CompareWithThreshold]):
+class ComparisonKind(Kind[CompareWithThreshold]):
     """Comparisons of the scans of one session, which were charged at launch."""
 
     code = COMPARISON
 
-    def __init__(self, core: SessionCore, launches: Launches) -> None:
+    def __init__(self, core: SessionCore, launches: LaunchKind) -> None:
         super().__init__(core.pricer)
         self._core, self._launches = core, launches
 
@@ -61,10 +60,6 @@ class Comparisons(Kind[CompareWithThreshold]):
     def refuse_ended(self, request: CompareWithThreshold, conditions: Conditions) -> None:
         """Refuse a query to a scan that is closed."""
         self.account.tree.refuse_ended(self.node(request), self.pricer.version)
-
-    def describe(self, request: CompareWithThreshold) -> str:
-        """The query in words."""
-        return describe_plan(request.plan, PlainView())
 
     def prepare(self, request: CompareWithThreshold) -> dict[str, Any]:
         """The answer, from rows and the hidden noise; it is written in one transaction with its row."""

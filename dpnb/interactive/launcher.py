@@ -20,10 +20,10 @@ from dpnb._request import ALWAYS, CloseMechanism, CompareWithThreshold, LaunchMe
 from dpnb.accounting.grid import capped_up
 from dpnb.copying import NotCopyable, safe_repr
 from dpnb.errors import RequestError
-from dpnb.interactive.comparisons import Comparisons
+from dpnb.interactive.comparisons import ComparisonKind
 from dpnb.interactive.descent.gradient_descent import GradientDescent
 from dpnb.interactive.launch_request import LaunchRequest
-from dpnb.interactive.launches import Closes, Launches
+from dpnb.interactive.launches import CloseKind, LaunchKind
 from dpnb.interactive.mechanism import Kept, SessionMechanism
 from dpnb.interactive.noise_reduction import NoiseReduction
 from dpnb.interactive.partition import Partition
@@ -61,12 +61,12 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
         sub_session: Callable[[SubSessionMechanism], S],
         part: Callable[[Partition[P], SessionCore], P],
     ) -> None:
-        self._core, self._account, self._launches = core, core.account, Launches(core)
-        self._closes = Closes(self._launches)
+        self._core, self._account, self._launches = core, core.account, LaunchKind(core)
+        self._closes = CloseKind(self._launches)
         core.executor.kinds |= {
             LaunchMechanism: self._launches,
             CloseMechanism: self._closes,
-            CompareWithThreshold: Comparisons(core, self._launches),
+            CompareWithThreshold: ComparisonKind(core, self._launches),
         }
         self._sub_session, self._part = sub_session, part
         self._mechanisms_by_id: Kept[SessionMechanism] = Kept(MOST_KEPT)
@@ -165,7 +165,7 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
         return self.attached(self.launched(request.stored))
 
     def named(self, name: object) -> Launch | None:
-        """The launch of a name, as :meth:`Launches.named`."""
+        """The launch of a name, as :meth:`LaunchKind.named`."""
         return self._launches.named(name)
 
     def preview(self, request: LaunchRequest) -> Explanation:

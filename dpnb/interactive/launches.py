@@ -6,6 +6,8 @@ functions that serve the methods.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -26,7 +28,7 @@ from dpnb._request import (
 from dpnb.accounting.budget import Budget
 from dpnb.accounting.grid import capped_up
 from dpnb.accounting.losses import GDP, Loss
-from dpnb.errors import RequestError
+from dpnb.errors import DpnbError, RequestError
 from dpnb.interactive.descent.options import FitArguments, StoredStart, descent_request
 from dpnb.interactive.launch_request import LaunchRequest
 from dpnb.interactive.noise_reduction import noise_reduction_request
@@ -38,7 +40,7 @@ from dpnb.ledger import Charge
 from dpnb.ledger.charge import CLOSE, LAUNCH, unique_key
 
 
-class Launches(Kind[LaunchMechanism]):
+class LaunchKind(Kind[LaunchMechanism]):
     """Launches in one session; a launch is identified by its name."""
 
     code, reads_rows = LAUNCH, False
@@ -64,12 +66,18 @@ class Launches(Kind[LaunchMechanism]):
         known = self.named(request.name)
         if known is None or not known.continues_with(self.pricer.version):
             return []
-        if known.mechanism != request.mechanism:
+        rows = self.account.ledger.by_id((known.id,))
+        if rows[0].request != request.text:
             raise RequestError(
                 f"{request.name}: was launched before as a {known.kind} with other arguments, and a launch is "
                 "identified by its name; use the same arguments, or another name"
             )
-        return self.account.ledger.by_id((known.id,))
+        return rows
+
+    def is_answer(self, request: LaunchMechanism, rows: Sequence[Charge]) -> bool:
+        """Whether a row is that of the launch, which in the case of a sub-session may have another version."""
+        found = [(row.kind, row.node, row.request, row.status) for row in rows]
+        return found == [(self.code, self.node(request), request.text, "released")]
 
     def describe(self, request: LaunchMechanism) -> str:
         """The kind of mechanism and the name."""
@@ -80,6 +88,7 @@ class Launches(Kind[LaunchMechanism]):
         launch = launch_request(self._core, self.named(request.name), request)
         loss = capped_up(launch.loss, self.account.filter)
         counted = self.admitted(launch, loss)
+        charged = self.account.guarantee.initial_filter.recorded_charge(loss, counted)
         resolved, undo = dict(launch.resolved), None
         if launch.draw is not None:
             # Only for a launch that is recorded: words of a seeded source that a repeated one used would change all
@@ -89,7 +98,7 @@ class Launches(Kind[LaunchMechanism]):
         columns = {
             "query_key": request.name,
             "loss": loss,
-            "charged": self.account.guarantee.initial_filter.recorded_charge(loss, counted),
+            "charged": charged,
             "launch": resolved,
         }
         return [Price(request, request.key, columns, undo=undo)]
@@ -112,12 +121,12 @@ class Launches(Kind[LaunchMechanism]):
             )
 
 
-class Closes(Kind[CloseMechanism]):
+class CloseKind(Kind[CloseMechanism]):
     """Closes of the mechanisms of one session; free, also when the budget is frozen."""
 
     code, reads_rows = CLOSE, False
 
-    def __init__(self, launches: Launches) -> None:
+    def __init__(self, launches: LaunchKind) -> None:
         super().__init__(launches.pricer)
         self._launches = launches
 
@@ -136,20 +145,25 @@ class Closes(Kind[CloseMechanism]):
     def refuse_ended(self, request: CloseMechanism, conditions: Conditions) -> None:
         """Nothing ends what closes a mechanism."""
 
-    def describe(self, request: CloseMechanism) -> str:
-        """The kind of mechanism and the name."""
-        return f"close of {request.name}"
-
     def price(self, request: CloseMechanism, conditions: Conditions) -> list[Price]:
         """Nothing."""
-        columns: dict[str, Any] = {"query_key": request.name, "loss": GDP(0)}
-        launch = self.launch(request)
-        columns["launch"] = {"closes": launch.id, "kind": launch.kind}
+        columns = columns_of_close(self.launch(request))
+        del columns["request"]
         return [Price(request, unique_key(), columns)]
 
-    def is_answer(self, request: CloseMechanism, rows: list[Charge]) -> bool:  # type: ignore[override]
+    def is_answer(self, request: CloseMechanism, rows: Sequence[Charge]) -> bool:
         """Whether a row is that of the close."""
         return [(row.request, row.id) for row in rows] == [(request.text, self.launch(request).closed_by)]
+
+
+def columns_of_close(launch: Launch) -> dict[str, Any]:
+    """The columns of the row that closes a mechanism, beside its place."""
+    return {
+        "query_key": launch.name,
+        "request": CloseMechanism(launch.name).text,
+        "loss": GDP(0),
+        "launch": {"closes": launch.id, "kind": launch.kind},
+    }
 
 
 # --- from the struct to what it costs ---------------------------------------------------------------------------------
@@ -176,7 +190,7 @@ def _launch_request(core: SessionCore, known: Launch | None, request: LaunchMech
         case PartitionTable(source, by, limit):
             return partition_request_by(core, by, name, source, limit)
         case DelegateBudget(filter_, budget, share):
-            amount = None if budget is None else Budget.from_json(budget)
+            amount = None if budget is None else _budget(budget)
             return sub_session_request(core, known, name, filter_, amount, share=share)
         case ScanThreshold() as one:
             scan = one.threshold, one.epsilon, one.max_positives, one.monotonic, one.return_values
@@ -199,3 +213,9 @@ def _launch_request(core: SessionCore, known: Launch | None, request: LaunchMech
                 start=start,
             )
             return descent_request(core, one.rows, one.model, one.terms, name, options)
+
+
+def _budget(stored: dict[str, str]) -> Budget:
+    with suppress(KeyError, TypeError, ValueError, DpnbError):
+        return Budget.from_json(stored)
+    raise RequestError("delegate: the budget must be as dpnb.Budget.to_json writes it; got another one")

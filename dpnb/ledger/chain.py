@@ -31,14 +31,20 @@ def chain_start(path: str, metadata: Mapping[str, str], parameters: Mapping[str,
     return ChainHead(0, row.digest([metadata, parameters]))
 
 
-def verify_chain(file: SqliteFile, since: ChainHead, summaries: list[ChargeSummary] | None = None) -> ChainHead:
+def verify_chain(
+    file: SqliteFile,
+    since: ChainHead,
+    summaries: list[ChargeSummary] | None = None,
+    *,
+    may_lack_answers: bool = False,
+) -> ChainHead:
     """Verify the chain from the last verified row to the end.  Call in a transaction, since other kernels write.
 
     This ensures that every charge follows all earlier ones: a file whose content was replaced, truncated or restored
     from a copy while it was in use is refused.
 
     `summaries` has those of the rows so far; those of the verified rows are added once all are verified, so that they
-    need not be read again.
+    need not be read again.  With `may_lack_answers`, answers may have been taken out, with their words and salts.
     """
     number, previous = since
     last = file.run("SELECT id, hash FROM head")
@@ -54,8 +60,9 @@ def verify_chain(file: SqliteFile, since: ChainHead, summaries: list[ChargeSumma
             _altered(file.path, f"row {number} is not what was written")
         previous = row.hash_after(previous, values)
         chained, status, result, words, *seal, hashed = _hashes(values)
-        expected = number, previous, row.result_hash(previous, status, seal[1]), row.sealed(result, words, seal[0])
-        if (values[0], chained, hashed, tuple(seal)) != expected:
+        expected = number, previous, row.result_hash(previous, status, seal[1])
+        is_out = may_lack_answers and (result, words, seal[0]) == (None, None, None)
+        if (values[0], chained, hashed) != expected or not (is_out or row.sealed(result, words, seal[0]) == (*seal,)):
             _altered(file.path, f"row {number} is not what was written")
         row.refuse_unknown(number, *_event(values), path=file.path)
         if summaries is not None:

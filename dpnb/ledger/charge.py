@@ -63,8 +63,8 @@ SUMMARY_COLUMNS = ", ".join(SUMMARY_NAMES).replace("request,", "CASE WHEN detail
 ANSWER_COLUMNS = ("status", "result", "words", "salt", "answer_digest")
 """Written when a row is answered, or with the charge of a row that needs no answer.
 
-The digest is that of the salt, the result and its words.  The row's hash depends on the digest alone, so a copy without
-values can be verified; without the salt, a "yes" or a small count could be guessed from its digest."""
+The digest is that of the salt, the result and its words.  The hash of the answer depends on the digest alone, so a copy
+without answers can be verified; without the salt, a "yes" or a small count could be guessed from its digest."""
 
 COLUMNS = (*RESERVED_COLUMNS, "hash", *ANSWER_COLUMNS, "result_hash")
 
@@ -164,9 +164,7 @@ has; a single number and the ends of its interval; and the half-widths of the in
 A plain tuple of atoms, which the garbage collector does not visit: a log has very many.
 """
 
-_SummaryFields = tuple[
-    str, str, str, Loss, str | None, Mapping[str, Any] | None, str | None, PureGDP | None, RequestOrigin | None
-]
+_SummaryFields = tuple[str, str, str, Loss, str | None, Mapping[str, Any] | None, PureGDP | None, RequestOrigin | None]
 
 
 def _charged(loss: Loss, mu_squared: str | None, epsilon: str | None) -> PureGDP | None:
@@ -190,10 +188,11 @@ def summary_of_row(values: tuple[Any, ...]) -> ChargeSummary:
 
 
 def _summary_of(stored: tuple[Any, ...]) -> ChargeSummary:
-    number, *repeated, time = stored
+    number, *repeated, request, time = stored
     with refuse_unreadable(f"row {number}"):
-        fields = _summary_fields(*repeated)
-    return ChargeSummary(number, *fields, time if repeated[0] in TIMED else None)
+        kind, node, version, loss, cell, launch, charged, origin = _summary_fields(*repeated)
+    time = time if kind in TIMED else None
+    return ChargeSummary(number, kind, node, version, loss, cell, launch, request, charged, origin, time)
 
 
 @lru_cache(maxsize=1024)
@@ -209,7 +208,6 @@ def _summary_fields(
     request_digest: str | None,
     cell: str | None,
     details: str | None,
-    request: str | None,
 ) -> _SummaryFields:
     """The fields of a summary between id and time, which are equal in most rows."""
     known = _loss_of(loss)
@@ -220,7 +218,6 @@ def _summary_fields(
         known,
         None if cell is None else intern(cell),
         _details(kind, details),
-        request,
         _charged(known, charged_mu_squared, charged_epsilon),
         _origin(actor, request_id, request_digest),
     )

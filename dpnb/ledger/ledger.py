@@ -6,7 +6,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from dpnb.ledger.charge import Charge, ChargeSummary, chained_hash, result_hash,
 from dpnb.ledger.connection import MEMORY
 from dpnb.ledger.node import ROOT
 from dpnb.ledger.origin import RequestOrigin, current_origin, refuse_beyond_room
-from dpnb.ledger.queries import ALL_COLUMNS, LedgerQueries
+from dpnb.ledger.queries import INSERT, UPDATE, LedgerQueries, end_of
 from dpnb.ledger.row_times import RowTimes, time_of_row
 from dpnb.ledger.sqlite_file import SqliteFile
 from dpnb.threads import end_if_asked
@@ -38,15 +38,6 @@ CREATE TABLE head (id INTEGER NOT NULL, hash TEXT NOT NULL);
 """
 MOMENT = 1.0
 """Seconds of `Ledger.one_moment` at most, so that an interrupt at its end has no effect after that."""
-INSERT = f"INSERT INTO events ({ALL_COLUMNS}) VALUES ({', '.join('?' * len(row.COLUMNS))})"  # noqa: S608  (our own text)
-
-
-UPDATE = f"UPDATE events SET {' = ?, '.join((*row.ANSWER_COLUMNS, 'result_hash'))} = ? WHERE id = ?"  # noqa: S608
-
-
-def end_of(chained: str, answer: Sequence[str | None]) -> tuple[str | None, ...]:
-    """The `ANSWER_COLUMNS` of a row with the hash of its result."""
-    return *answer, result_hash(chained, str(answer[0]), answer[-1])
 
 
 class _ReadUntil(threading.local):
@@ -62,6 +53,9 @@ class Ledger(LedgerQueries, NotCopyable):
     privacy unit, budget and filter: a file that was created with others is refused, as is one that was altered.
     `parameters` are those of a new file; an existing file keeps its own.
     """
+
+    _may_lack_answers = False
+    """Whether answers may have been taken out; a session would answer their charges a second time."""
 
     _not_copied = "it is the record of a budget that is spent once; open the file again, which gives the same ledger"
 
@@ -94,6 +88,7 @@ class Ledger(LedgerQueries, NotCopyable):
             if ledger._file.is_new():
                 raise LedgerError(f"ledger {ledger.path!r}: must be a session's ledger; it is empty; give another path")
             ledger._followed = chain.chain_start(ledger.path, ledger.metadata, ledger.parameters)
+            ledger._may_lack_answers = True
             ledger._verify()
             ledger._file.run("PRAGMA query_only = ON")
         except BaseException:
@@ -250,7 +245,9 @@ class Ledger(LedgerQueries, NotCopyable):
                     if self._followed is not None:  # else the file is being created
                         is_next = len(self._summaries) == self._followed.number
                         summaries = self._summaries if is_next else None
-                        self._followed = chain.verify_chain(self._file, self._followed, summaries)
+                        self._followed = chain.verify_chain(
+                            self._file, self._followed, summaries, may_lack_answers=self._may_lack_answers
+                        )
                     self._is_writing = True
                     yield
                 if self._followed is not None and len(self._summaries) == self._followed.number:

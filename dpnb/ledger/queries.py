@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from dpnb.ledger import charge as row
 from dpnb.ledger.chain import ChainHead
-from dpnb.ledger.charge import Charge, charge_of
+from dpnb.ledger.charge import Charge, charge_of, result_hash
 from dpnb.ledger.sqlite_file import SqliteFile
 
 MAX_STORED = 10_000
@@ -16,6 +16,17 @@ ALL_COLUMNS = ", ".join(row.COLUMNS)
 _OBSERVED = "WHERE table_version = ? AND node = ? AND query_key = ? AND sigma IS NOT NULL AND result IS NOT NULL"
 _LENGTH = "OCTET_LENGTH" if sqlite3.sqlite_version_info >= (3, 43) else "LENGTH"  # which reads the whole text
 _SIZE = " + ".join(f"{_LENGTH}(COALESCE({name}, ''))" for name in row.COLUMNS if name != "id")
+
+
+INSERT = f"INSERT INTO events ({ALL_COLUMNS}) VALUES ({', '.join('?' * len(row.COLUMNS))})"  # noqa: S608  (our own text)
+
+
+UPDATE = f"UPDATE events SET {' = ?, '.join((*row.ANSWER_COLUMNS, 'result_hash'))} = ? WHERE id = ?"  # noqa: S608
+
+
+def end_of(chained: str, answer: Sequence[str | None]) -> tuple[str | None, ...]:
+    """The `ANSWER_COLUMNS` of a row with the hash of its result."""
+    return *answer, result_hash(chained, str(answer[0]), answer[-1])
 
 
 class LedgerQueries:

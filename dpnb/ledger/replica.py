@@ -18,15 +18,16 @@ from dpnb.ledger import charge as row
 from dpnb.ledger.chain import ChainHead
 from dpnb.ledger.charge import ANSWER_COLUMNS, Charge, chained_hash, charge_of, sealed, summary_of
 from dpnb.ledger.connection import MEMORY, refuse_unreadable
-from dpnb.ledger.ledger import INSERT, UPDATE, Ledger, end_of
+from dpnb.ledger.ledger import Ledger
 from dpnb.ledger.node import parent_launch
-from dpnb.ledger.queries import MAX_STORED
+from dpnb.ledger.queries import INSERT, MAX_STORED, UPDATE, end_of
 from dpnb.ledger.shared_rows import SHARED_COLUMNS
 
 
 class ReadOnlyLedger(Ledger):
     """A ledger in memory with the rows of another one, on which nothing can be charged."""
 
+    _may_lack_answers = True
     _writing = "must be charged by its session; this is a copy; nothing was charged"
 
     def __init__(self, path: str, metadata: Mapping[str, str], parameters: Mapping[str, str]) -> None:

@@ -26,9 +26,10 @@ from dpnb._request import ALWAYS, AnyRequest, CloseMechanism, CompareWithThresho
 from dpnb.accounting.filters import FILTERS, Filter
 from dpnb.copying import NotCopyable
 from dpnb.errors import ChargesStopped, DpnbError, InvalidValueError, LedgerError, RequestError
-from dpnb.interactive.mechanism import close_launch
+from dpnb.interactive.launches import columns_of_close
 from dpnb.interactive.threshold.hidden_noise import hidden_noise
 from dpnb.ledger import MEMORY, Charge, Ledger, node_of, parent_launch
+from dpnb.ledger.charge import CLOSE, unique_key
 from dpnb.ledger.shared_rows import SharedRows
 from dpnb.service.configuration.parts import apply_division
 from dpnb.service.configuration.settings import TableSettings
@@ -145,7 +146,15 @@ class OpenTable(NotCopyable):
         core = self.session._core
         for launch in list(core.account.tree.sync().values()):
             if launch.kind == ABOVE_THRESHOLD and not launch.is_closed and hidden_noise(launch) is None:
-                close_launch(core, launch)
+                columns = columns_of_close(launch)
+                with core.account.ledger.transaction():
+                    core.account.ledger.reserve(
+                        kind=CLOSE,
+                        request_key=unique_key(),
+                        node=launch.node,
+                        table_version=core.version,
+                        **columns,
+                    )
                 log("scan_closed", table=self.name, row=launch.id, why="a restart ends open scans")
 
     def close(self) -> None:

@@ -78,8 +78,8 @@ def decode_envelope(body: bytes) -> Envelope:
     """The request that a client sent; `WireError` if it is not what `encode_envelope` writes, or exceeds a limit.
 
     >>> from dpnb._request import CloseMechanism
-    >>> decode_envelope(encode_envelope(Envelope("a1", CloseMechanism("partition", "by plan")))).request
-    CloseMechanism(mechanism='partition', name='by plan')
+    >>> decode_envelope(encode_envelope(Envelope("a1", CloseMechanism("by plan")))).request
+    CloseMechanism(name='by plan')
     """
     sent = _parsed(body)
     try:
@@ -185,7 +185,7 @@ def _refuse_differences(sent: Any, read: Any) -> None:
 
 
 def _shown(path: Path) -> str:
-    """A path such as ``call.plan.where``, shortened, in printable ASCII."""
+    """A path such as ``request.plan.where``, shortened, in printable ASCII."""
     parts: list[str] = []
     while path is not None:
         path, part = path

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dpnb._compile.work import stored_bytes
 from dpnb._core.accountant.admission import admit, refuse_above
 from dpnb._core.execution.executor import Kind, Price
-from dpnb._core.execution.releases import Releases
-from dpnb._core.pricing.batch_design import MeasuredTable, describe_batch, design_batch, plan_batch
+from dpnb._core.execution.releases import ReleaseKind
+from dpnb._core.pricing.batch_design import MeasuredTable, design_batch, plan_batch
 from dpnb._core.pricing.pricer import QueryPricer, refuse_after_final
 from dpnb._core.pricing.query_state import batch_table_of
 from dpnb._plan.identity import query_key
@@ -25,16 +25,12 @@ from dpnb.ledger import Charge
 from dpnb.results.observations import first_tau
 
 
-class Batches(Kind[ReleaseBatch]):
+class BatchKind(Kind[ReleaseBatch]):
     """Releases of batches, whose tables are measured as `releases` does."""
 
-    def __init__(self, pricer: QueryPricer, releases: Releases) -> None:
+    def __init__(self, pricer: QueryPricer, releases: ReleaseKind) -> None:
         super().__init__(pricer)
         self._releases = releases
-
-    def describe(self, request: ReleaseBatch) -> str:
-        """The batch in words."""
-        return describe_batch([(one.plan, one.view) for one in request.releases])
 
     def price(self, request: ReleaseBatch, conditions: Conditions) -> list[Price]:
         """The tables of the cheapest design that meets the targets."""
@@ -51,7 +47,8 @@ class Batches(Kind[ReleaseBatch]):
             for index, table in enumerate(block, start):
                 sizes = design.workload.sizes
                 row = BatchTable(table.plan, view, targets[0], index, count, start, sizes, levels)
-                prices.append(Price(row, request.key_of(index), self._columns(table, targets[0]), self._bytes(table)))
+                columns, size = self._columns(table, targets[0]), self._bytes(table)
+                prices.append(Price(row, request.key_of(index), columns, planned.description, size))
             start += len(block)
         return prices
 
@@ -83,17 +80,12 @@ class Batches(Kind[ReleaseBatch]):
         return self._releases.measured(table.plan, (), row)
 
     def is_answer(self, request: ReleaseBatch, rows: Sequence[Charge]) -> bool:
-        """Whether rows are all measured tables of one batch, among them those of the queries."""
-        planned = plan_batch(self.pricer, [(one.plan, one.view) for one in request.releases])
-        tables = [batch_table_of(row) for row in rows]
-        return (
-            bool(rows)
-            and all(row.status == "released" for row in rows)
-            and all(
-                table is not None
-                and (row.request_key, table.index, table.count) == (request.key_of(index), index, len(rows))
-                and table.target == request.releases[0].target
-                for index, (row, table) in enumerate(zip(rows, tables, strict=True))
-            )
-            and {plan for plan, _ in planned.queries} <= {table.plan for table in tables if table is not None}
+        """Whether rows are all measured tables of the batch."""
+        place = self.code, self.node(request), self.pricer.version
+        return bool(rows) and all(
+            (row.kind, row.node, row.table_version, row.request_key, row.status)
+            == (*place, request.key_of(index), "released")
+            and (table := batch_table_of(row)) is not None
+            and (table.index, table.count) == (index, len(rows))
+            for index, row in enumerate(rows)
         )

@@ -25,6 +25,8 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+import msgspec
+
 from dpnb._backends.guard import isolated_numeric_settings, run_guarded
 from dpnb._core import registry
 from dpnb._core.accountant.accountant import Accountant
@@ -32,9 +34,9 @@ from dpnb._core.history.log import RequestLog
 from dpnb._core.history.words import AnswerReader
 from dpnb._core.pricing.pricer import QueryPricer
 from dpnb._core.tables import PrivateTables
-from dpnb._request import ALWAYS, Conditions, Request
+from dpnb._request import ALWAYS, Conditions, Request, request_from
 from dpnb.copying import NotCopyable
-from dpnb.errors import DpnbError, LedgerError
+from dpnb.errors import DpnbError, LedgerError, RequestError
 from dpnb.ledger import Charge
 from dpnb.ledger.charge import RELEASE
 from dpnb.ledger.origin import current_origin, refuse_beyond_room
@@ -60,6 +62,7 @@ class Price:
     request: Request  # as the row stores it
     key: str  # of the row
     columns: Mapping[str, Any]  # what `Ledger.reserve` writes beside those
+    description: str = ""  # of the request, for a refusal of its answer
     stored_bytes: int = 0  # of the answer, at most
     undo: Callable[[], None] | None = None  # called if the charge is not written
 
@@ -97,10 +100,6 @@ class Kind(NotCopyable, ABC, Generic[R]):
         return {}
 
     @abstractmethod
-    def describe(self, request: R) -> str:
-        """The request in words, for a refusal."""
-
-    @abstractmethod
     def price(self, request: R, conditions: Conditions) -> list[Price]:
         """The charges of a request, once every filter on the path has admitted them; called in the transaction."""
 
@@ -109,9 +108,10 @@ class Kind(NotCopyable, ABC, Generic[R]):
         raise TypeError(f"{self.code} {row.id}")  # never: it was released with its charge
 
     def is_answer(self, request: R, rows: Sequence[Charge]) -> bool:
-        """Whether rows of a service, which have node, version and kind of a request, are its answer."""
-        found = [(row.request, row.request_key, row.status) for row in rows]
-        return found == [(request.text, request.key, "released")]
+        """Whether rows of a service are the answer of a request, and not that of another one."""
+        place = self.code, self.node(request), self.pricer.version
+        found = [(row.kind, row.node, row.table_version, row.request, row.request_key, row.status) for row in rows]
+        return found == [(*place, request.text, request.key, "released")]
 
 
 class Executor(NotCopyable, ABC):
@@ -203,9 +203,11 @@ class LocalExecutor(Executor):
                     return known
                 kind.refuse_ended(request, conditions)
                 prices = kind.price(request, conditions)
-                stored = sum(price.stored_bytes for price in prices)
+                for price in prices:
+                    _refuse_unreadable(price.request)
+                stored = sum([price.stored_bytes for price in prices])
                 if stored:
-                    self._tables.work_limits.refuse_stored(kind.describe(request), stored)
+                    self._tables.work_limits.refuse_stored(prices[0].description, stored)
                     if current_origin() is not None:
                         refuse_beyond_room(stored)
                 return [
@@ -223,9 +225,15 @@ class LocalExecutor(Executor):
                 ]
         except BaseException:
             for price in prices:
-                if price.undo is not None:
+                if price.undo is not None and not self._is_recorded(kind, request):
                     price.undo()
             raise
+
+    def _is_recorded(self, kind: Kind[Any], request: Request) -> bool:
+        """Whether a request is in the ledger although writing it has failed, as by an interrupt after the commit."""
+        with suppress(DpnbError):
+            return bool(kind.recorded(request))
+        return False
 
     def _answer(self, kind: Kind[Any], request: Request, row: Charge) -> Charge:
         """Read rows, draw noise and write the answer of a charge.
@@ -250,3 +258,13 @@ class LocalExecutor(Executor):
                 ledger.fail(row)
             self.changed()
             raise
+
+
+def _refuse_unreadable(request: Request) -> None:
+    """Refuse a request that could not be read again: its row would make the ledger unusable."""
+    try:
+        is_read = request_from(request.text) == request
+    except (msgspec.MsgspecError, RecursionError):
+        is_read = False
+    if not is_read:
+        raise RequestError("request: has a number or a structure that no ledger can store; use fewer digits")

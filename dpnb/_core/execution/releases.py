@@ -13,7 +13,7 @@ from dpnb._core.pricing.pricer import QueryPricer, cell_subset, refuse_after_fin
 from dpnb._core.unit_budgets import IndividualAccounting
 from dpnb._plan.identity import query_key
 from dpnb._plan.measurements import Discovery
-from dpnb._plan.plan import Plan, describe_plan
+from dpnb._plan.plan import Plan
 from dpnb._request import Conditions, Release
 from dpnb._target import Keys
 from dpnb.errors import BudgetExceeded, LedgerError, RequestError
@@ -26,7 +26,7 @@ from dpnb.progress import Stage, at
 from dpnb.results.observations import first_tau
 
 
-class Releases(Kind[Release]):
+class ReleaseKind(Kind[Release]):
     """Releases of queries."""
 
     def __init__(self, pricer: QueryPricer, source: NoiseSource, individuals: IndividualAccounting | None) -> None:
@@ -36,10 +36,6 @@ class Releases(Kind[Release]):
     def alone(self, request: Release) -> AbstractContextManager[object]:
         """Under individual accounting, rows are answered in the order in which they were charged."""
         return nullcontext() if self._individuals is None else self._individuals.lock.checked()
-
-    def describe(self, request: Release) -> str:
-        """The query in words."""
-        return describe_plan(request.plan, request.view)
 
     def price(self, request: Release, conditions: Conditions) -> list[Price]:
         """The additional loss at which the query meets its target; zero if its observations meet it already."""
@@ -77,7 +73,7 @@ class Releases(Kind[Release]):
             "tau": tau,
             "observations": tuple(charge.id for charge in charges),
         }
-        return [Price(request, request.key, columns, stored)]
+        return [Price(request, request.key, columns, state.description, stored)]
 
     def answer(self, request: Release, row: Charge) -> Charge:
         """The noisy sums of the groups that the target applies to."""

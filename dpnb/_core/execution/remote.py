@@ -6,7 +6,6 @@ answer, as it could be when the rows of service and session differ.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from dpnb._core.accountant.accountant import Accountant
@@ -26,11 +25,6 @@ class RemoteExecutor(Executor):
 
     def _run(self, kind: Kind[Any], request: Request, conditions: Conditions) -> list[Charge]:
         known = self.find(request)
-        if known and self._is_answer(kind, request, known):
+        if known and kind.is_answer(request, known):
             return known
-        return self._calls.run(request, conditions, lambda rows: self._is_answer(kind, request, rows))
-
-    def _is_answer(self, kind: Kind[Any], request: Request, rows: Sequence[Charge]) -> bool:
-        place = kind.code, kind.node(request), self.version
-        are_here = all((row.kind, row.node, row.table_version) == place for row in rows)
-        return are_here and kind.is_answer(request, rows)
+        return self._calls.run(request, conditions, lambda rows: kind.is_answer(request, rows))

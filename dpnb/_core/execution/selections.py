@@ -141,7 +141,7 @@ def selection_terms(query: LinearQuery, view: AnyView, winners: object, verb: st
 # --- price and answer -------------------------------------------------------------------------------------------------
 
 
-class Selections(Kind[SelectGroups]):
+class SelectionKind(Kind[SelectGroups]):
     """Selections of one session.
 
     A selection is charged in full as pure DP by the same rule as a launch (`admit_launch`).  It is not interactive: its
@@ -160,10 +160,6 @@ class Selections(Kind[SelectGroups]):
         """What is selected."""
         return selection_terms(self.pricer.tables.compile(request.plan), PlainView(), request.winners, "top")
 
-    def describe(self, request: SelectGroups) -> str:
-        """The selection in words."""
-        return selection_words(request.plan, request.winners)
-
     def price(self, request: SelectGroups, conditions: Conditions) -> list[Price]:
         """The requested loss, in full."""
         loss, counted = self.admitted(request)
@@ -177,7 +173,7 @@ class Selections(Kind[SelectGroups]):
 
     def admitted(self, request: SelectGroups) -> tuple[Loss, Loss]:
         """The loss of a selection, and what the filter counts for it."""
-        account, description = self.account, self.describe(request)
+        account, description = self.account, selection_words(request.plan, request.winners)
         if account.individual:
             raise RequestError(
                 f"{description}: would charge every unit, including those without rows in it; under "

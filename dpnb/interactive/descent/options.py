@@ -18,7 +18,7 @@ from dpnb._plan.plan import Plan
 from dpnb._plan.privacy_unit import ContributionBounds, effective_bounds
 from dpnb._plan.regression import RegressionDesign, describe_model, design
 from dpnb._request import DescendGradient
-from dpnb._target import checked_loss
+from dpnb._target import MAX_STORED_BITS, checked_loss, refuse_long
 from dpnb.accounting.exact import Number, decimal_up, display_up, positive, shown
 from dpnb.accounting.losses import GDP
 from dpnb.errors import BudgetExceeded, InvalidValueError, RequestError
@@ -91,6 +91,8 @@ class GradientDescentParameters:
             raise InvalidValueError(
                 f"learning_rate: must lie between 1e-100 and 1e100; got {shown(given.learning_rate)}; None is safe"
             )
+        if rate is not None:
+            refuse_long(rate, "learning_rate", given.learning_rate, MAX_STORED_BITS)
         size = None if given.public_size is None else _whole(given.public_size, "public_size", 2**53)
         if size is None and public_size is None:
             raise RequestError(

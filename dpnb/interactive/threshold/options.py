@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from dpnb._protocol.glossary import IN_THIS_TABLE
 from dpnb._request import ScanThreshold
-from dpnb._target import checked_loss
+from dpnb._target import MAX_STORED_BITS, checked_loss, refuse_long
 from dpnb.accounting.exact import Number, display_up, exact
 from dpnb.accounting.losses import GDP, Loss
 from dpnb.errors import InvalidValueError, RequestError
@@ -111,7 +111,7 @@ def checked_threshold(threshold: Number) -> Fraction:
     checked = exact(threshold, name="threshold")
     if abs(checked) > Fraction(sys.float_info.max):
         raise InvalidValueError("threshold: must be within the range of doubles; got a number beyond it")
-    return checked
+    return refuse_long(checked, "threshold", threshold, MAX_STORED_BITS)
 
 
 def scan_terms(terms: ThresholdScanParameters) -> list[tuple[str, str]]:

@@ -142,6 +142,11 @@ class ThresholdScan(SessionMechanism):
         self._check(plan, view)
         request = CompareWithThreshold(self.name, plan, threshold)
         try:
+            if self._core.executor.kinds[CompareWithThreshold].node(request) != self._branch:
+                raise MechanismClosed(
+                    f"{self.name}: was launched for another version of the table, and again under this name for this "
+                    "one; nothing was charged; use the new one, session.mechanisms[...]"
+                )
             if not self._core.executor.find(request):
                 self.refuse_ended()
             with work(Stage.CHARGING):
