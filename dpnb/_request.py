@@ -30,11 +30,13 @@ _NUMBER = re.compile(f"0|-?{_DIGITS}(?:/{_DIGITS})?", re.ASCII)
 # --- interactive mechanisms -------------------------------------------------------------------------------------------
 
 
-class Mechanism(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, tag_field="mechanism"):
+class MechanismRequest(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, tag_field="mechanism"
+):
     """Base class of the interactive mechanisms, as the analyst launches them."""
 
 
-class PartitionTable(Mechanism, frozen=True, tag="partition"):
+class PartitionTable(MechanismRequest, frozen=True, tag="partition"):
     """Disjoint parts of a table."""
 
     source: TableSource
@@ -46,7 +48,7 @@ class PartitionTable(Mechanism, frozen=True, tag="partition"):
         return PartSource(self.source, self.by, key, self.max_parts_per_unit)
 
 
-class DelegateBudget(Mechanism, frozen=True, tag="sub_session"):
+class DelegateBudget(MechanismRequest, frozen=True, tag="sub_session"):
     """A part of the budget for a session of its own."""
 
     filter: str
@@ -54,7 +56,7 @@ class DelegateBudget(Mechanism, frozen=True, tag="sub_session"):
     share: Fraction | None = None  # of what remains; as written, so that the same share is the same launch
 
 
-class ScanThreshold(Mechanism, frozen=True, tag="above_threshold"):
+class ScanThreshold(MechanismRequest, frozen=True, tag="above_threshold"):
     """A stream of comparisons with a threshold: with Laplace noise (epsilon), or with Gaussian noise (mu)."""
 
     threshold: Fraction  # in the answers' units
@@ -66,7 +68,7 @@ class ScanThreshold(Mechanism, frozen=True, tag="above_threshold"):
     max_queries: int | None = None  # declared number, for Gaussian noise
 
 
-class ReduceNoise(Mechanism, frozen=True, tag="noise_reduction"):
+class ReduceNoise(MechanismRequest, frozen=True, tag="noise_reduction"):
     """One query, observed until it is precise enough."""
 
     plan: Plan
@@ -75,7 +77,7 @@ class ReduceNoise(Mechanism, frozen=True, tag="noise_reduction"):
     max_mu: Fraction | None = None
 
 
-class DescendGradient(Mechanism, frozen=True, tag="gradient_descent"):
+class DescendGradient(MechanismRequest, frozen=True, tag="gradient_descent"):
     """A regression fitted by noisy gradients."""
 
     rows: Plan

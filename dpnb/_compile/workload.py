@@ -119,6 +119,10 @@ def workload_of(plans: Sequence[Plan], schema: Schema) -> Workload:
     first = plans[0]
     for plan in plans:
         refuse_not_additive(plan)
+        if len({group.expression for group in plan.group_by}) < len(plan.group_by):
+            raise PlanError(
+                f"plan: the {plan.words} groups twice by the same values, under two names; group by each of them once"
+            )
         if _rows_of(plan) != _rows_of(first):
             raise PlanError(
                 f"plan: the queries of a batch must be about the same rows; the {plan.words} has another table, filter "

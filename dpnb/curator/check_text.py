@@ -18,7 +18,7 @@ from dpnb.session.declaration import PLACEHOLDER
 from dpnb.session.table_files import format_of
 
 WIDTH = 100
-Row = tuple[str, ...]
+CheckRow = tuple[str, ...]
 
 ALONE = (
     "COMPUTED FROM THE ROWS, without noise: for the curator alone. Do not show it to the analyst, and keep it out of "
@@ -49,7 +49,7 @@ def check_text(check: Check) -> str:
     return "\n".join([*lines, *wrapped(end), *wrapped(ALONE)])
 
 
-def _table(table: CheckedTable | DraftTable, what: str, head: Row, rows: Iterable[Row]) -> list[str]:
+def _table(table: CheckedTable | DraftTable, what: str, head: CheckRow, rows: Iterable[CheckRow]) -> list[str]:
     name = f"Table {table.name}" if table.name else "Table"
     cells = [[*map(printable, row)] for row in (head, *rows)]
     return [*wrapped(f"{name}, {table.file}: {what}"), *table_text(cells, left=(0, 1))]
@@ -70,7 +70,7 @@ def _units(table: CheckedTable) -> str:
     return text
 
 
-def _checked_column(column: CheckedColumn) -> Row:
+def _checked_column(column: CheckedColumn) -> CheckRow:
     tally = column.tally
     if tally is None:
         return (column.name, _declared(column.column), *("-",) * 5)
@@ -137,7 +137,7 @@ def _drafted_table(table: DraftTable) -> list[str]:
     return lines
 
 
-def _drafted_column(column: DraftColumn) -> Row:
+def _drafted_column(column: DraftColumn) -> CheckRow:
     return (
         column.name,
         column.kind or "not stated",

@@ -7,11 +7,9 @@ charged: the hash of a row covers its charge, and not yet its answer.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from html import unescape
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,7 +17,7 @@ import msgspec
 
 from dpnb.errors import InvalidValueError, printable
 from dpnb.ledger import Ledger
-from dpnb.render.report_page import DATA
+from dpnb.render.report_page import data_in
 from dpnb.results.disclosure.parts import ReportedRelease
 from dpnb.results.disclosure.report import Report
 from dpnb.session.disclosure.building import build, part_of, rows_for, written_now
@@ -181,13 +179,13 @@ def _read(path: str) -> str:
 
 
 def _data_of(page: str) -> str:
-    """The JSON in a page; where it is not as it was written, the page differs from that of the JSON."""
-    found = re.findall(rf'<template id="{DATA}">(.*?)</template>', page, re.DOTALL)
+    """The JSON in a page."""
+    found = data_in(page)
     if len(found) != 1:
         raise InvalidValueError(
             f"report: a page must have the data of one statement; got {len(found)}; give the file as it was written"
         )
-    return unescape(found[0])
+    return found[0]
 
 
 # --- the comparison -------------------------------------------------------------------------------------------------

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Iterable, Sequence
-from html import escape
+from html import escape, unescape
 
 from dpnb.accounting.exact import display_up
 from dpnb.errors import printable
@@ -322,3 +323,8 @@ def _report(report: Report) -> Shown:
     ]
     parts = [facts_part([(name, printable(text)) for name, text in short], COLUMN, WIDTH)]
     return Shown(report.notice, printable(f"{TITLE}: {subject_of(report)}"), "", parts)
+
+
+def data_in(page: str) -> list[str]:
+    """The JSON of each statement in a page; where it is not as it was written, the page differs from that of it."""
+    return [unescape(found) for found in re.findall(rf'<template id="{DATA}">(.*?)</template>', page, re.DOTALL)]

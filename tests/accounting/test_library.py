@@ -1,4 +1,4 @@
-"""What `dpnb.accounting` and `dpnb.mechanisms` export is a documented library."""
+"""What `dpnb.accounting` exports is a documented library."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 PACKAGES = (
     *("dpnb.accounting", "dpnb.accounting.conversions", "dpnb.accounting.filters", "dpnb.accounting.individual"),
-    *("dpnb.accounting.losses", "dpnb.accounting.odometers", "dpnb.mechanisms"),
+    *("dpnb.accounting.losses", "dpnb.accounting.odometers"),
 )
 
 

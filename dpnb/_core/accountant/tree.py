@@ -14,7 +14,7 @@ from dpnb._request import (
     DelegateBudget,
     DescendGradient,
     LaunchMechanism,
-    Mechanism,
+    MechanismRequest,
     PartitionTable,
     ReduceNoise,
     ScanThreshold,
@@ -32,7 +32,7 @@ SUB_SESSION = "sub-session"
 ABOVE_THRESHOLD = "above-threshold"
 NOISE_REDUCTION = "noise reduction"
 GRADIENT_DESCENT = "gradient descent"
-KINDS: dict[type[Mechanism], str] = {
+KINDS: dict[type[MechanismRequest], str] = {
     PartitionTable: PARTITION,
     DelegateBudget: SUB_SESSION,
     ScanThreshold: ABOVE_THRESHOLD,
