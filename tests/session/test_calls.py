@@ -33,7 +33,7 @@ MODULES, MODULES_WITH_A_SERVICE = 74, 110
 """The largest numbers of modules that a release passes; they only fall, too."""
 
 LIMITS = {
-    "release": 600,
+    "release": 545,
     "gauges": 313,
     "gauges after a release": 450,
     "preview": 1_541,

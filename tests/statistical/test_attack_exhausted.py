@@ -40,6 +40,7 @@ from dpnb.accounting.individual import IndividualFilter, UnitAdmission
 from dpnb.accounting.individual import admission as till_module
 from dpnb.accounting.individual import filter as filter_module
 from dpnb.errors import DpnbError, ExecutionError
+from dpnb.ledger import charge as charges
 from dpnb.ledger import row_times
 from dpnb.mechanisms.randomness import NotPrivateSeededSource
 from dpnb.render import page
