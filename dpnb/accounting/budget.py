@@ -15,8 +15,6 @@ from dpnb.accounting.losses import GDP
 from dpnb.copying import safe_repr
 from dpnb.errors import InvalidValueError
 
-__all__ = ["Budget", "checked_budget"]
-
 
 @dataclass(frozen=True, init=False, repr=False)
 class Budget(Frozen):

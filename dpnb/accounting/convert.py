@@ -48,8 +48,6 @@ from dpnb.accounting.exact import Number, exact, shown
 from dpnb.accounting.losses import GDP, RDP, ZCDP, ApproxDP, EpsilonLoss, Loss, PointwiseDP, PureDP, PureGDP
 from dpnb.errors import ConversionError, InvalidValueError
 
-__all__ = ["convert", "good_delta", "group_privacy", "own_epsilon_delta"]
-
 L = TypeVar("L", bound=Loss)
 
 

@@ -19,8 +19,6 @@ from dpnb.accounting.conversions import epsilon_of_gdp
 from dpnb.accounting.losses import ApproxDP, Loss
 from dpnb.accounting.losses.amounts import is_gaussian
 
-__all__ = ["CountsEpsilons", "equivalent_epsilon_delta", "proportional_loss", "split_loss"]
-
 STEPS = 2**24
 """Numbers of releases are multiples of 1/STEPS."""
 

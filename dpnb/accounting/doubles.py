@@ -9,8 +9,6 @@ from functools import lru_cache
 from dpnb.accounting.exact import Number, binary_down, binary_up, exact, shown
 from dpnb.errors import InvalidValueError
 
-__all__ = ["LEAST_FAILURE", "MARGIN", "failure_probability", "log_inverse", "order_in_doubles"]
-
 MARGIN = 1 + 2.0**-45
 """A formula of some twenty double operations and elementary functions, times this, is not below its exact value.
 

@@ -32,30 +32,6 @@ import numpy as np
 
 from dpnb.errors import InvalidValueError
 
-__all__ = [
-    "Number",
-    "binary_down",
-    "binary_up",
-    "decimal_down",
-    "decimal_sqrt_down",
-    "decimal_sqrt_up",
-    "decimal_up",
-    "display_down",
-    "display_up",
-    "exact",
-    "exact_sqrt",
-    "from_text",
-    "non_negative",
-    "of_budget",
-    "percent_down",
-    "percent_up",
-    "positive",
-    "shown",
-    "sqrt_down",
-    "sqrt_up",
-    "to_text",
-]
-
 #: Anything that denotes an exact number.
 Number = int | float | str | Fraction | Decimal | np.integer[Any] | np.floating[Any]
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Self
 
-__all__ = ["Frozen"]
-
 
 class Frozen:
     """Base class of frozen dataclasses with a custom constructor (``init=False``), and of states with a next state."""

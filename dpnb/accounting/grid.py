@@ -15,8 +15,6 @@ from dpnb.accounting.exact import decimal_down, decimal_up, exact
 from dpnb.accounting.filters import SumFilter
 from dpnb.accounting.losses import Loss
 
-__all__ = ["STEP", "capped_up", "delta_down", "grid_down", "grid_up", "is_on_grid", "loss_up"]
-
 L = TypeVar("L", bound=Loss)
 
 _BITS = 100

@@ -35,8 +35,6 @@ from dpnb.accounting.losses.amounts import is_gaussian
 from dpnb.accounting.no_budget import NoBudget
 from dpnb.errors import InvalidValueError, LedgerError, RequestError
 
-__all__ = ["FILTERS", "FilterName", "PrivacyGuarantee", "display_bound", "make_guarantee"]
-
 FilterName = Literal["gdp", "zcdp", "rdp", "approx-dp", "rogers", "basic"]
 DELTA_SPLIT = "equal_releases"
 """How a filter that counts epsilons chooses each release's delta; a ledger made under another rule is refused."""

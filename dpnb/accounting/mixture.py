@@ -12,8 +12,6 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
-__all__ = ["log_half_of_one_plus_exp", "optimal_ratio", "optimal_ratio_onesided"]
-
 
 @lru_cache(maxsize=256)
 def optimal_ratio(log_inverse_delta: float) -> float:

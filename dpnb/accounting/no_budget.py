@@ -13,8 +13,6 @@ from dpnb.accounting.exact import Number, decimal_up, from_text, to_text
 from dpnb.accounting.frozen import Frozen
 from dpnb.copying import safe_repr
 
-__all__ = ["NoBudget", "budget_from_json"]
-
 _DISCOVERY_SHARE = Fraction(1, 10)
 """The part of `odometer_delta` that is set aside for the deltas of discoveries."""
 

@@ -33,8 +33,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-__all__ = ["NO_PARTS", "PartRef", "PartSums"]
-
 Parts = tuple[Fraction, ...]
 """The components of a loss: see :attr:`dpnb.accounting.losses.Loss.parts`."""
 

@@ -24,8 +24,6 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["alpha_of_each", "truncated_mean"]
-
 Floats = NDArray[np.float64]
 
 _STEPS = 60

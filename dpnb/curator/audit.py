@@ -1,8 +1,8 @@
 """Audits a ledger: whether every charge was within the budgets, ceilings and caps that held when it was made.
 
 It reads a copy of the ledger alone, and adds the charges up without the filters.  Under individual accounting it audits
-deltas and caps only, since what each unit has paid depends on the rows.  The stored words of each answer are compared
-with those that follow from plan and released values.
+deltas and caps only, since what each unit has paid depends on the rows.  The noise of each answer is compared with its
+loss, and its stored words with those that follow from request and released values.
 """
 
 from __future__ import annotations
@@ -336,7 +336,7 @@ class _Replay(NotCopyable):
                 self._problems.append(f"The ceilings in {self._sums[node].name} add up to more than its own.")
 
     def _check_requests(self) -> None:
-        """That each request costs what its row was charged, and that the words of an answer are its own."""
+        """That noise, and the epsilon of selections and scans, are paid for; and that answers have their own words."""
         try:
             metadata = LedgerMetadata.from_dict(self._ledger.metadata, self._ledger.path)
         except DpnbError as error:

@@ -63,9 +63,6 @@ from dpnb.errors import InvalidValueError
 from dpnb.mechanisms.measurement import Measurement
 from dpnb.mechanisms.randomness import WORD_BITS, NoiseSource, checked_words
 
-__all__ = ["INVERSE_ERROR", "Measurement", "measure"]
-
-
 # --- exact rounding of a normal draw ----------------------------------------------------------------------------------
 
 

@@ -37,8 +37,6 @@ from dpnb.accounting.exact import Number, binary_up, exact, shown
 from dpnb.errors import InvalidValueError
 from dpnb.mechanisms.randomness import ExactBernoulli, NoiseSource
 
-__all__ = ["discrete_laplace", "laplace_half_width", "laplace_tail"]
-
 # exp(-800) is below every double.
 _DEEP = 800
 

@@ -73,8 +73,6 @@ from dpnb.accounting.losses import PureDP
 from dpnb.errors import InvalidValueError
 from dpnb.mechanisms.randomness import ExactBernoulli, NoiseSource
 
-__all__ = ["PermuteAndFlip", "epsilon_for_shortfall", "wrong_choices"]
-
 _DIGITS = 4
 """Digits of an epsilon that is computed from a shortfall."""
 

@@ -1,8 +1,8 @@
 """Executes the requests of an analyst: each is charged once, however often it is sent.
 
 A request is decoded within limits, and then executed by the one thread of its table, which lets the filter admit it,
-writes the charge, and only then reads rows.  A request id belongs to one call: the same id and call join the running
-request, or take up its charge in the ledger; another call is refused.
+writes the charge, and only then reads rows.  An id belongs to one request: the same request with the same id joins the
+running one, or takes up its charge in the ledger; another request is refused.
 
 Analysts take turns, so that much work of one does not keep the others waiting (`dpnb.service.turns`).  A charge that
 was being answered when the process ended, or whose request a curator ended, is not answered again before a curator

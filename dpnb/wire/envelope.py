@@ -17,7 +17,7 @@ from dpnb._request import AnyRequest, Conditions, encode
 class Envelope(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """One request, the body of ``POST /v3/tables/<table>/requests``.
 
-    A repeated request with the same id and body takes up the same charge.  The service compares `head` with the hash of
+    The same request with the same id takes up the same charge.  The service compares `head` with the hash of
     its own row: see `dpnb.ledger.shared_rows`.
     """
 

@@ -361,7 +361,8 @@ def lose_the_answer(ledger: Path) -> int:
             "SELECT id, hash FROM events WHERE kind = 'release' ORDER BY id DESC LIMIT 1"
         ).fetchone()
         connection.execute(
-            "UPDATE events SET status = 'reserved', result = NULL, words = NULL, result_hash = ? WHERE id = ?",
-            (result_hash(chained, "reserved", None, None), row),
+            "UPDATE events SET status = 'reserved', result = NULL, words = NULL, salt = NULL, answer_digest = NULL, "
+            "result_hash = ? WHERE id = ?",
+            (result_hash(chained, "reserved", None), row),
         )
     return int(row)

@@ -19,8 +19,8 @@ from dpnb.accounting.conversions import optimal_order
 from dpnb.accounting.convert import convert
 from dpnb.accounting.delta_split import proportional_loss
 from dpnb.accounting.exact import exact
-from dpnb.accounting.filters import Filter
-from dpnb.accounting.guarantee import FILTERS, PrivacyGuarantee, make_guarantee
+from dpnb.accounting.filters import FILTERS, Filter
+from dpnb.accounting.guarantee import PrivacyGuarantee, make_guarantee
 from dpnb.accounting.losses import GDP, ZCDP, Loss, PureGDP
 from dpnb.accounting.losses.amounts import is_gaussian
 from dpnb.accounting.odometers import (

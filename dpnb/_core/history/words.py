@@ -1,6 +1,6 @@
 """What the log shows of a row of the ledger: the request and its answer in words.
 
-The words of an answer are a function of plan, arguments and released values.  They are stored with the answer, and the
+The words of an answer are a function of request and released values.  They are stored with the answer, and the
 audit computes them again.
 """
 

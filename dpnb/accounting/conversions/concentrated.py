@@ -38,8 +38,6 @@ from dpnb.accounting.conversions.directed import (
 )
 from dpnb.accounting.exact import Number, decimal_down, decimal_up, non_negative
 
-__all__ = ["delta_from_rho", "epsilon_from_rho", "optimal_order", "rho_from_epsilon"]
-
 # Bits of an order that is only proposed; being off by 2^-100 moves the figure by 2^-200 of its terms.
 _PROPOSAL_BITS = 256
 # The range in which log x is searched, where neither x nor 1/x is too large for a double.

@@ -16,20 +16,6 @@ from typing import Any
 from dpnb.accounting.exact import Number, exact, shown
 from dpnb.errors import InvalidValueError
 
-__all__ = [
-    "MIN_DELTA",
-    "checked_delta",
-    "checked_order",
-    "context",
-    "directed",
-    "exp_up",
-    "fraction",
-    "is_tight",
-    "log",
-    "real",
-    "settle",
-]
-
 # Smaller deltas count as 0, which is the safe direction.
 MIN_DELTA = Fraction(1, 10**5000)
 _BITS, _MOST_BITS, _LOST, _GOOD = 192, 1536, 16, 110

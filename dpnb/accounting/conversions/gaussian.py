@@ -27,8 +27,6 @@ from typing import Any
 from dpnb.accounting.conversions.directed import MIN_DELTA, checked_delta, context, fraction, real, settle
 from dpnb.accounting.exact import Number, decimal_down, decimal_up, exact, non_negative
 
-__all__ = ["delta_from_mu", "epsilon_from_mu", "epsilon_of_gdp", "mu_from_epsilon", "rho_from_mu"]
-
 SLACK = 1 + Fraction(1, 2**160)
 # Q(400) < 2^-115000, and 1 - Q(-400) is as small.
 _FAR = 400

@@ -24,8 +24,6 @@ from dpnb.accounting.conversions.directed import (
 )
 from dpnb.accounting.exact import Number, decimal_sqrt_up, decimal_up, exact, non_negative
 
-__all__ = ["epsilon_from_pure", "mu_from_pure", "pointwise_delta", "rdp_from_pure", "rho_from_pure"]
-
 # exp(-epsilon) beyond this is smaller than every margin.
 _LARGE = 100_000
 _BITS, _TINY = 256, Fraction(1, 2**200)

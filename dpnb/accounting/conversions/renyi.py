@@ -34,8 +34,6 @@ from dpnb.accounting.conversions.directed import (
 )
 from dpnb.accounting.exact import Number, decimal_down, decimal_up, non_negative
 
-__all__ = ["delta_from_rdp", "epsilon_from_curve", "epsilon_from_rdp", "rdp_from_epsilon", "rdp_from_mu"]
-
 
 def epsilon_from_rdp(order: Number, rdp: Number, *, delta: Number, method: str = "tight") -> float:
     """The smallest epsilon such that (order, rdp)-RDP is shown to imply (epsilon, delta)-DP.

@@ -47,8 +47,6 @@ from dpnb.accounting.conversions.pure import epsilon_from_pure
 from dpnb.accounting.exact import Number, exact, non_negative, positive, shown
 from dpnb.errors import InvalidValueError
 
-__all__ = ["epsilon_of_pure_gdp", "mu_beside_reserve"]
-
 _HALVINGS = 48
 """Steps of a bisection that only provides a guess."""
 

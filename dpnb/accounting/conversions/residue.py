@@ -78,8 +78,6 @@ from dpnb.accounting.conversions.directed import context, fraction, real
 from dpnb.accounting.conversions.pure import mu_from_pure
 from dpnb.accounting.exact import Number, decimal_up, exact, non_negative
 
-__all__ = ["residue_charge"]
-
 # No session has use for a larger epsilon: it is refused.
 _LARGE = 100_000
 _BITS, _FAR, _ROUNDS, _SETTLED, _INSIDE = 64, 400, 100, Fraction(1, 2**56), 1 - Fraction(1, 10**6)

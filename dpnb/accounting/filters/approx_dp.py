@@ -25,8 +25,6 @@ from dpnb.accounting.losses import ZCDP, ApproxDP, EpsilonLoss, Loss
 from dpnb.copying import safe_repr
 from dpnb.errors import InvalidValueError
 
-__all__ = ["ApproxDPFilter"]
-
 
 @dataclass(frozen=True, init=False, repr=False)
 class ApproxDPFilter(SumFilter[ZCDP]):

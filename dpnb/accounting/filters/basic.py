@@ -16,8 +16,6 @@ from dpnb.accounting.exact import Number, decimal_sqrt_up, decimal_up, exact, no
 from dpnb.accounting.filters.sum_filter import SumFilter
 from dpnb.accounting.losses import ApproxDP, Loss
 
-__all__ = ["BasicFilter"]
-
 
 @dataclass(frozen=True, init=False, repr=False)
 class BasicFilter(SumFilter[ApproxDP]):

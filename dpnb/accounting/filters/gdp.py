@@ -49,8 +49,6 @@ from dpnb.accounting.losses import GDP, EpsilonLoss, GaussianLoss, Loss, PureDP,
 from dpnb.accounting.losses.amounts import as_amount
 from dpnb.errors import BudgetExceeded, LedgerError
 
-__all__ = ["GDPFilter"]
-
 _STEPS = 16
 """How many repetitions are counted one by one; the others have at most the charge of the conversion to GDP."""
 _HALVINGS = 20  # of the bisection for the largest epsilon that a refusal names, which has four digits

@@ -35,8 +35,6 @@ from dpnb.accounting.frozen import Frozen
 from dpnb.accounting.losses import Loss, PureGDP
 from dpnb.errors import ConversionError, InvalidValueError, LedgerError
 
-__all__ = ["Filter"]
-
 
 class Filter(Frozen):
     """Base class of all filters; every filter is frozen.

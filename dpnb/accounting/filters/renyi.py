@@ -40,8 +40,6 @@ from dpnb.accounting.exact import Number, decimal_down, decimal_up, display_down
 from dpnb.accounting.filters.sum_filter import SumFilter
 from dpnb.accounting.losses import RDP, Loss
 
-__all__ = ["RDPFilter"]
-
 
 @dataclass(frozen=True, init=False, repr=False)
 class RDPFilter(SumFilter[RDP]):

@@ -15,13 +15,11 @@ from dpnb.accounting.delta_split import split_loss
 from dpnb.accounting.doubles import MARGIN
 from dpnb.accounting.exact import Number, decimal_down, decimal_up, display_up, exact, of_budget
 from dpnb.accounting.filters.protocol import Filter
-from dpnb.accounting.filters.rogers_bound import MAX_DELTA, RogersConstants, in_smallest, mean_loss, terms_of
+from dpnb.accounting.filters.rogers_bound import RogersConstants, in_smallest, mean_loss, terms_of
 from dpnb.accounting.filters.sum_filter import refusal
 from dpnb.accounting.losses import ApproxDP, Loss
 from dpnb.copying import safe_repr
 from dpnb.errors import BudgetExceeded
-
-__all__ = ["MAX_DELTA", "RogersFilter", "mean_loss"]
 
 _ZERO = Fraction(0)
 

@@ -12,8 +12,6 @@ from dpnb.accounting.doubles import LEAST_FAILURE, MARGIN, log_inverse
 from dpnb.accounting.exact import Number, binary_down, positive, shown
 from dpnb.errors import InvalidValueError
 
-__all__ = ["MAX_DELTA", "RogersConstants", "in_smallest", "mean_loss", "terms_of"]
-
 _ZERO = Fraction(0)
 # Every double is a whole multiple of the smallest one, so doubles add up exactly as integers.
 _SMALLEST_BITS = 1074

@@ -22,8 +22,6 @@ from dpnb.accounting.losses import Loss
 from dpnb.copying import safe_repr
 from dpnb.errors import BudgetExceeded, ConversionError, InvalidValueError
 
-__all__ = ["SumFilter", "refusal", "share_of", "times_within"]
-
 Parts = tuple[Fraction, ...]
 
 L = TypeVar("L", bound=Loss)

@@ -15,8 +15,6 @@ from dpnb.accounting.filters.protocol import Filter
 from dpnb.accounting.losses import GDP, Loss
 from dpnb.copying import safe_repr
 
-__all__ = ["UnboundedFilter"]
-
 
 @dataclass(frozen=True, init=False, repr=False)
 class UnboundedFilter(Filter):

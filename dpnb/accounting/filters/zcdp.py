@@ -12,8 +12,6 @@ from dpnb.accounting.exact import Number, decimal_down, decimal_up, display_up, 
 from dpnb.accounting.filters.sum_filter import SumFilter
 from dpnb.accounting.losses import ZCDP, Loss
 
-__all__ = ["ZCDPFilter"]
-
 
 @dataclass(frozen=True, init=False, repr=False)
 class ZCDPFilter(SumFilter[ZCDP]):

@@ -12,8 +12,6 @@ from dpnb.accounting.individual.losses import losses_of_squares
 from dpnb.accounting.individual.rounding import Floats
 from dpnb.accounting.individual.units import UnitIndices
 
-__all__ = ["UnitAdmission", "UnitChargeTerms"]
-
 ROOT_MARGIN = 2.0**-50
 """Above the relative error of a root and a product of doubles."""
 

@@ -26,8 +26,6 @@ from dpnb.accounting.individual.units import (
 from dpnb.copying import safe_repr
 from dpnb.errors import InvalidValueError
 
-__all__ = ["IndividualFilter", "OnExhausted"]
-
 OnExhausted = Literal["skip", "drop", "clip"]
 
 

@@ -12,14 +12,6 @@ from dpnb.accounting.exact import Number, binary_up, decimal_up, non_negative, p
 from dpnb.accounting.individual.units import positive_literal
 from dpnb.errors import InvalidValueError
 
-__all__ = [
-    "norm_budget_radius",
-    "norm_budget_variance",
-    "rho_of_descent",
-    "rho_of_filtered_descent",
-    "worst_case_rounds",
-]
-
 
 def norm_budget_variance(norm_budget: Number, *, rho: Number) -> float:
     """Variance of the noise of each sum for which a budget of squared norms is rho-zCDP: B_norm/(2 rho), rounded up.

@@ -10,8 +10,6 @@ from dpnb.accounting.individual.rounding import Floats, minus_down, squares_up, 
 from dpnb.accounting.individual.units import budget_as_double, per_unit, positive_literal
 from dpnb.errors import InvalidValueError
 
-__all__ = ["losses_of_linear_query", "losses_of_squares", "remaining_of"]
-
 
 def losses_of_linear_query(norms: ArrayLike, *, sigma: Number, order: Number = 1) -> Floats:
     """The loss of each unit in a sum of per-unit vectors with Gaussian noise: order ||v||^2/(2 sigma^2).

@@ -15,8 +15,6 @@ from dpnb.accounting.individual.rounding import Floats, minus_down, plus_up, roo
 from dpnb.accounting.individual.units import budget_as_double, per_unit, read_only, unit_count
 from dpnb.copying import safe_repr
 
-__all__ = ["NormFilter"]
-
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)
 class NormFilter(Frozen):

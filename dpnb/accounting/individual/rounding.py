@@ -17,18 +17,6 @@ from numpy.typing import NDArray
 
 from dpnb.accounting.exact import binary_up
 
-__all__ = [
-    "Floats",
-    "minus_down",
-    "plus_up",
-    "plus_up_within",
-    "root_down",
-    "squares_up",
-    "taken_apart",
-    "times_up",
-    "times_up_roughly",
-]
-
 Floats = NDArray[np.float64]
 _DOWN = np.float64(-np.inf)
 _BLOCK = 2**14

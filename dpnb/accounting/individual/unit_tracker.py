@@ -38,8 +38,6 @@ from dpnb.accounting.odometers.renyi_tracker import RenyiTracker
 from dpnb.copying import safe_repr
 from dpnb.errors import InvalidValueError
 
-__all__ = ["UnitTracker"]
-
 INCREMENTS = 20
 """Increments in which a budget is spent: each is 5% of it."""
 

@@ -16,18 +16,6 @@ from dpnb.accounting.exact import Number, binary_down, binary_up, exact, non_neg
 from dpnb.accounting.individual.rounding import Floats
 from dpnb.errors import InvalidValueError
 
-__all__ = [
-    "MAX_DOUBLE",
-    "UnitIndices",
-    "budget_as_double",
-    "changed",
-    "indices_of",
-    "per_unit",
-    "positive_literal",
-    "read_only",
-    "unit_count",
-]
-
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 
 # A loss is capped at the largest double; budgets below this bound refuse a capped loss as they would the true one.

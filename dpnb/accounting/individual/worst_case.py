@@ -16,8 +16,6 @@ from dpnb.accounting.filters import GDPFilter, SumFilter, ZCDPFilter
 from dpnb.accounting.losses import Loss
 from dpnb.errors import BudgetExceeded, InvalidValueError
 
-__all__ = ["WorstCaseFilter", "worst_case_filter"]
-
 
 @dataclass(frozen=True, init=False, repr=False)
 class WorstCaseFilter(SumFilter[Any]):

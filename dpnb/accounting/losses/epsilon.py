@@ -8,8 +8,6 @@ from typing import ClassVar
 from dpnb.accounting.exact import Number, non_negative
 from dpnb.accounting.losses.loss import Loss
 
-__all__ = ["ApproxDP", "EpsilonLoss", "PointwiseDP", "PureDP"]
-
 
 class EpsilonLoss(Loss):
     """Base class of the losses that have an epsilon: PureDP, ApproxDP and PointwiseDP.

@@ -16,8 +16,6 @@ from dpnb.accounting.exact import (
 )
 from dpnb.accounting.losses.loss import ZERO, Loss
 
-__all__ = ["GDP", "ZCDP", "GaussianLoss", "PureGDP"]
-
 
 class GaussianLoss(Loss):
     """Base class of the losses that have a mu: `GDP` and `PureGDP`.

@@ -11,8 +11,6 @@ from dpnb.accounting.exact import decimal_down, decimal_up, from_text, non_negat
 from dpnb.copying import safe_repr
 from dpnb.errors import ConversionError, InvalidValueError
 
-__all__ = ["Loss", "loss_from_json", "not_negative"]
-
 ZERO = Fraction(0)
 
 

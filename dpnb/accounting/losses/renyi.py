@@ -13,8 +13,6 @@ from dpnb.accounting.losses.loss import Loss
 from dpnb.copying import safe_repr
 from dpnb.errors import ConversionError, InvalidValueError
 
-__all__ = ["RDP"]
-
 
 @dataclass(frozen=True, init=False, repr=False)
 class RDP(Loss):

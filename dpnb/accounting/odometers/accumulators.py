@@ -23,15 +23,6 @@ from dpnb.accounting.odometers.statements import accumulator_statement, order_te
 from dpnb.accounting.odometers.time_uniform import intrinsic_time
 from dpnb.errors import ConversionError
 
-__all__ = [
-    "Accumulator",
-    "ApproxDPAccumulator",
-    "GDPAccumulator",
-    "RDPAccumulator",
-    "RenyiAccumulator",
-    "ZCDPAccumulator",
-]
-
 _ZERO = Fraction(0)
 
 

@@ -11,8 +11,6 @@ from dpnb.accounting.exact import Number, decimal_up
 from dpnb.accounting.losses import Loss
 from dpnb.accounting.odometers.time_uniform import TimeUniformOdometer
 
-__all__ = ["BasicOdometer"]
-
 
 @dataclass(frozen=True, init=False, repr=False)
 class BasicOdometer(TimeUniformOdometer):

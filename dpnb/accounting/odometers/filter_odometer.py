@@ -11,8 +11,6 @@ from dpnb.accounting.exact import Number, binary_up, positive, shown
 from dpnb.accounting.odometers.time_uniform import IntrinsicTimeOdometer
 from dpnb.errors import InvalidValueError
 
-__all__ = ["FilterOdometer"]
-
 
 @dataclass(frozen=True, init=False, repr=False)
 class FilterOdometer(IntrinsicTimeOdometer):

@@ -14,8 +14,6 @@ from dpnb.accounting.mixture import log_half_of_one_plus_exp, optimal_ratio, opt
 from dpnb.accounting.odometers.time_uniform import IntrinsicTimeOdometer
 from dpnb.errors import InvalidValueError
 
-__all__ = ["MixtureOdometer", "Sided"]
-
 Sided = Literal["one", "two"]
 
 

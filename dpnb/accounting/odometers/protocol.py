@@ -12,8 +12,6 @@ from dpnb.accounting.frozen import Frozen
 from dpnb.accounting.losses import Loss
 from dpnb.copying import safe_repr
 
-__all__ = ["Odometer", "OdometerKind"]
-
 OdometerKind = Literal["time-uniform", "accumulator"]
 
 

@@ -12,8 +12,6 @@ from dpnb.accounting.losses import RDP, Loss
 from dpnb.accounting.odometers.time_uniform import TimeUniformOdometer
 from dpnb.errors import ConversionError
 
-__all__ = ["RenyiOdometer", "renyi_loss"]
-
 
 @dataclass(frozen=True, init=False, repr=False)
 class RenyiOdometer(TimeUniformOdometer):

@@ -12,8 +12,6 @@ from dpnb.accounting.losses import Loss
 from dpnb.accounting.odometers.accumulators import RenyiAccumulator
 from dpnb.accounting.odometers.renyi import renyi_loss
 
-__all__ = ["RenyiTracker"]
-
 
 @dataclass(frozen=True, init=False, repr=False)
 class RenyiTracker(RenyiAccumulator):

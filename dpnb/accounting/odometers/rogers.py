@@ -10,12 +10,10 @@ from fractions import Fraction
 from dpnb.accounting.convert import own_epsilon_delta
 from dpnb.accounting.doubles import MARGIN, failure_probability, log_inverse
 from dpnb.accounting.exact import Number, binary_up, exact, shown
-from dpnb.accounting.filters.rogers import MAX_DELTA, mean_loss
+from dpnb.accounting.filters.rogers_bound import MAX_DELTA, mean_loss
 from dpnb.accounting.losses import Loss
 from dpnb.accounting.odometers.time_uniform import TimeUniformOdometer
 from dpnb.errors import InvalidValueError
-
-__all__ = ["RogersOdometer"]
 
 _LOG_ROOT_3 = math.log(3) / 2
 # What `mean_loss` returns where no double is large enough.

@@ -12,8 +12,6 @@ from dpnb.accounting.odometers.protocol import Odometer, OdometerKind
 from dpnb.accounting.odometers.statements import spent_statement
 from dpnb.errors import ConversionError
 
-__all__ = ["SpentAccumulator"]
-
 
 @dataclass(frozen=True, init=False, repr=False)
 class SpentAccumulator(Odometer):

@@ -9,8 +9,6 @@ from functools import lru_cache
 
 from dpnb.accounting.exact import binary_up, decimal_up, display_up, from_text, to_text
 
-__all__ = ["accumulator_statement", "confidence_text", "order_text", "spent_statement", "time_uniform_statement"]
-
 _NOTHING = "Nothing has been released that costs anything, so "
 
 

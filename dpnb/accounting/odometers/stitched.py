@@ -12,8 +12,6 @@ from dpnb.accounting.exact import Number, binary_down, binary_up, positive, show
 from dpnb.accounting.odometers.time_uniform import IntrinsicTimeOdometer
 from dpnb.errors import InvalidValueError
 
-__all__ = ["Below", "StitchedOdometer"]
-
 Below = Literal["value at v0", "infinity"]
 
 

@@ -14,8 +14,6 @@ from dpnb.accounting.odometers.protocol import Odometer, OdometerKind
 from dpnb.accounting.odometers.statements import time_uniform_statement
 from dpnb.errors import ConversionError, InvalidValueError
 
-__all__ = ["IntrinsicTimeOdometer", "TimeUniformOdometer", "intrinsic_time"]
-
 _ZERO = Fraction(0)
 
 

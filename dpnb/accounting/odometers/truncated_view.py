@@ -51,8 +51,6 @@ from dpnb.accounting.odometers.time_uniform import TimeUniformOdometer
 from dpnb.copying import safe_repr
 from dpnb.errors import InvalidValueError
 
-__all__ = ["TruncatedView"]
-
 
 @dataclass(frozen=True, init=False, repr=False)
 class TruncatedView(Frozen):
