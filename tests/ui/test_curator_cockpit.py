@@ -326,7 +326,7 @@ def test_the_words_say_what_a_name_is_made_from_and_the_whole_plan_is_shown_on_r
         page.keyboard.press("Enter")  # by keyboard
         expect(place.locator("pre")).to_contain_text(reads)
         expect(place.locator("pre")).to_contain_text('"plan": ')
-    expect(asked.locator("pre")).to_contain_text('"mu": "1/5"')
+    expect(asked.locator("pre")).to_contain_text('"target": {"kind": "mu", "amount": "1/5"}')
     assert width_of(page) == 0
     asked.scroll_into_view_if_needed()
     page.screenshot(path=SCREENSHOTS / "cockpit-plan.png", full_page=True)
