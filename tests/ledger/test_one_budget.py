@@ -282,7 +282,7 @@ def test_a_ledger_that_is_not_followed_would_take_charges_on_an_older_state(
         shutil.copyfile(path, path.with_name("old"))
         reserve(ledger, "b")
         put_back(path)
-        monkeypatch.setattr(chain, "verify_chain", lambda file, since, summaries: since)
+        monkeypatch.setattr(chain, "verify_chain", lambda file, since, summaries, **options: since)
         reserve(ledger, "c")
 
 
