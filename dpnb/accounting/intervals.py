@@ -26,6 +26,8 @@ from dpnb.accounting.exact import Number, binary_down, binary_up, positive, show
 from dpnb.accounting.mixture import optimal_ratio
 from dpnb.errors import InvalidValueError
 
+__all__ = ["combine", "confidence_sequence_radius", "fixed_radius", "tuned_tau"]
+
 
 @overload
 def combine(values: Sequence[float], sigmas: ArrayLike) -> tuple[float, float]: ...
