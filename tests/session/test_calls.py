@@ -22,6 +22,7 @@ import pandas as pd
 import pytest
 
 import dpnb
+from dpnb._backends.memory import blocks
 from dpnb.query.query import Query
 from dpnb.service.access.tokens import new_token
 from dpnb.service.configuration.parts import DivisionSettings
@@ -86,8 +87,9 @@ def calls(work: Callable[[], object]) -> int:
 
 
 @pytest.fixture
-def session(tmp_path: Path) -> dpnb.Session:
-    """A session in which two queries were released."""
+def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dpnb.Session:
+    """A session in which two queries were released; rows are read by two threads, as on two cores."""
+    monkeypatch.setattr(blocks, "cores", lambda: 2)
     rows = np.arange(N_ROWS)
     session = dpnb.Session(
         pd.DataFrame({"x": rows % 100 / 10, "g": np.array(["a", "b", "c"])[rows % 3]}),
