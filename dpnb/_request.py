@@ -230,13 +230,13 @@ def encode(value: object) -> object:
     """An exact number as msgspec encodes it."""
     if isinstance(value, Fraction):
         return to_text(value)
-    raise NotImplementedError
+    raise NotImplementedError  # what msgspec expects of a hook for any other type
 
 
 def decode(kind: type, value: object) -> object:
     """An exact number from its text, in lowest terms and of limited length."""
     if kind is not Fraction:
-        raise NotImplementedError
+        raise NotImplementedError  # as in `encode`
     if isinstance(value, str) and _NUMBER.fullmatch(value):
         numerator, _, denominator = value.partition("/")
         number = Fraction(int(numerator), int(denominator or "1"))
