@@ -78,7 +78,7 @@ class Service:
 
     def client(self, name: str = "s") -> httpx.Client:
         return httpx.Client(
-            transport=httpx.HTTPTransport(uds=str(self.folder / name)),
+            transport=httpx.HTTPTransport(uds=str(self.folder / name), retries=5),  # where the queue is full
             base_url="http://localhost",
             headers={"Authorization": f"Bearer {self.token}"},
             timeout=LIMIT,
