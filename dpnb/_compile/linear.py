@@ -45,7 +45,7 @@ from dpnb._compile.lowering import features_of
 from dpnb._compile.work import LOCAL_LIMITS, WorkLimits, work_of
 from dpnb._plan.checks import check_plan
 from dpnb._plan.expressions.nodes import Expression, WithinUnit, nodes_of
-from dpnb._plan.measurements import DeviationProducts, Discovery, Single, UnitProducts, weighted_parts
+from dpnb._plan.measurements import DeviationProducts, Discovery, ScoreSums, Single, UnitProducts, weighted_parts
 from dpnb._plan.plan import Plan, group_keys
 from dpnb._plan.privacy_unit import MAX_LIMIT, ContributionBounds, PrivacyUnit, effective_bounds
 from dpnb._plan.regression import RegressionDesign
@@ -332,7 +332,8 @@ def _bounds_of(plan: Plan, unit: PrivacyUnit) -> ContributionBounds:
     bounds = effective_bounds(unit, plan.contribution_bounds)
     if isinstance(plan.aggregation, DeviationProducts):
         return ContributionBounds(max_rows=unit.max_rows or MAX_LIMIT)
-    sums = any(isinstance(part, UnitProducts) and part.max_rows > 1 for part, _ in weighted_parts(plan.aggregation))
+    parts = [part for part, _ in weighted_parts(plan.aggregation)]
+    sums = any(isinstance(part, UnitProducts | ScoreSums) and part.max_rows > 1 for part in parts)
     unusual = unit.max_rows is None or bounds.max_rows_per_group is not None or bounds.max_norm is not None
     if sums and unusual:
         raise PlanError("population: needs max_rows_per_unit=, and no limit on the rows in a group or on norms")

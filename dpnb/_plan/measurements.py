@@ -140,7 +140,23 @@ class ModelLoss(Aggregation, frozen=True, tag="model_loss"):
     at: Coefficients
 
 
-Joinable = Count | CountUnits | Sum | Mean | Ratio | Moments | UnitProducts | QuantileTree
+ScorePart = Literal["score", "information", "products"]
+"""What is summed for a step of a logistic or Poisson regression."""
+
+
+class ScoreSums(Aggregation, frozen=True, tag="score_sums"):
+    """Sums of a regression's score, or of its information, or of products of its score, at some coefficients.
+
+    Over the rows where nothing of the model is null; `dpnb._compile.scores` defines them.
+    """
+
+    model: RegressionModel
+    at: Coefficients
+    part: ScorePart
+    max_rows: int = 1  # of a unit, whose score is the sum over its rows; 1 if each row counts as a unit
+
+
+Joinable = Count | CountUnits | Sum | Mean | Ratio | Moments | UnitProducts | ScoreSums | QuantileTree
 """Aggregations that can be parts of a joint aggregation."""
 
 
@@ -177,6 +193,7 @@ Single = (
     | Moments
     | DeviationProducts
     | UnitProducts
+    | ScoreSums
     | QuantileTree
     | Gradient
     | ModelLoss
@@ -267,6 +284,13 @@ class CoefficientsView(View, frozen=True, tag="per_term"):
     chains: int = 1  # number of gradients
 
 
+class StepView(View, frozen=True, tag="regression_step"):
+    """The sums of a step of a regression: those of the score, then of each pair of terms those of each other part."""
+
+    terms: tuple[str, ...]
+    products: bool = False  # whether products of the score were measured too
+
+
 class BoundsView(View, frozen=True, tag="bounds"):
     """Counts of rows by magnitude, and the smallest range of bins that are above the noise."""
 
@@ -305,6 +329,7 @@ AnyView = (
     | QuantilesView
     | ColumnsView
     | CoefficientsView
+    | StepView
     | BoundsView
 )
 

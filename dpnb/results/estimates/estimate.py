@@ -28,6 +28,7 @@ from dpnb._plan.measurements import (
     Ratio,
     Single,
     StandardErrorView,
+    StepView,
     UnitProducts,
     products_of,
 )
@@ -35,6 +36,7 @@ from dpnb.results.estimates.moments import MomentSums, root_of
 from dpnb.results.estimates.noisy import Cells, IntervalArrays, NoisyArrays, noisy_features, quotient, totals
 from dpnb.results.estimates.outputs import pairs_of
 from dpnb.results.estimates.quantiles import quantiles
+from dpnb.results.estimates.scores import step_sums
 from dpnb.results.estimates.slopes import ProductMatrix
 from dpnb.schema import Schema
 
@@ -59,6 +61,8 @@ def estimate(
     with np.errstate(all="ignore"):
         if isinstance(view, StandardErrorView):
             return _standard_error(query, of_part(0, PlainView()), sums, sigma, z)
+        if isinstance(view, StepView):
+            return step_sums(query, sums, sigma, z, schema)
         if isinstance(view, ColumnsView):
             return IntervalArrays.side_by_side([of_part(named.part, named.view) for named in view.columns])
         return of_part(0, view)

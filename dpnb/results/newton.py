@@ -1,0 +1,257 @@
+"""Noisy Newton steps of a logistic or Poisson regression: the next coefficients, and the covariance of the last ones.
+
+Everything here is computed from released sums (`dpnb._compile.scores`).  With coefficients b, let g be the score, H the
+information, and g + e and H + E what was released, with noise of known covariance D and of known scales s_ij (E is
+symmetric, its entries on and above the diagonal independent).  A step is d = (H + E)^-1 (g + e).
+
+The first sums are taken where all rows have one mean, so that they are those of a linear fit of the outcome: from them
+follow the best constant mean, and one step from there, at no further charge.
+
+A step is not taken as it is where the noise could have made it arbitrarily long: eigenvalues of H + E are raised to
+`FLOOR` times the root of the number of terms times the noise scale of an entry, which is about the largest eigenvalue
+of E; and a step that could move a linear predictor by more than `LONGEST` is shortened to this.
+
+Covariance of the last coefficients, for one undamped step with no eigenvalue raised
+-----------------------------------------------------------------------------------
+Let b* be the maximum of the likelihood in the table, without noise.  By Taylor's theorem g = H (b* - b) + r, where r is
+a second-order remainder, so ::
+
+    b + d - b* = (H + E)^-1 (e - E (b* - b) + r)
+
+The covariance of the noise is therefore (H + E)^-1 (D + C) (H + E)^-1, with C the covariance of E (b* - b)::
+
+    C_ii = sum over k of s_ik^2 d_k^2,    C_ij = s_ij^2 d_i d_j
+
+where the step d is used for b* - b, from which it differs by the noise.  Without C this is the variance of Avella-Medina,
+Bradshaw and Loh 2023 (*Differentially private inference via noisy optimization*, Annals of Statistics 51, section 3),
+which is the limit for many rows, where E (b* - b) vanishes.
+
+The sampling of the units adds (H + E)^-1 M (H + E)^-1, with M the sum over units of the outer products of their scores
+(Liang and Zeger 1986, *Longitudinal data analysis using generalized linear models*, Biometrika 73, equation 11).  M is
+released with noise too.  Let V be the whole variance of a coefficient, and s the noise scale in its estimate.  An
+interval of z standard deviations covers 2 Phi(z sqrt u) - 1 if the variance is estimated as u V.  Its second derivative
+at u = 1 over its first is -(1 + z^2)/2, so noise in u lowers the coverage as much as (1 + z^2)/4 s^2/V^2 less variance
+would.  So (1 + z^2)/4 s^2/V is added, at most s itself, as everywhere where M is small (`population`); the noise scale
+of a variance that is estimated as negative.
+
+The remainder is about half the mean of x (x'd)^2 f'' (McCullagh and Nelder 1989, section 2.5), and ``|f''| <= f'`` for
+both families.  In the norm of H, to first order, it is at most half the length of d times the largest change of a
+linear predictor; for that, the root of its mean square is used.  Where the remainder is more than `REMAINDER` of the
+root of the sum of the variances, in this norm, the steps have not converged.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpnb._plan.measurements import Family
+from dpnb._plan.regression import RegressionDesign
+from dpnb.results.estimates.noisy import Cells, IntervalArrays
+
+Matrix = NDArray[np.float64]
+
+STEPS: dict[Family, tuple[int, ...]] = {"logistic": (3, 4, 13), "poisson": (2, 3, 4, 11)}
+"""Shares of the charge of the steps of a regression, in twentieths."""
+
+TWENTIETHS = 20
+
+SCORE, INFORMATION = 0.7, 0.3
+"""Shares of the charge of a step."""
+
+LAST_SCORE, LAST_INFORMATION, LAST_PRODUCTS = 0.6, 0.25, 0.15
+"""Shares of the charge of the last step, which also measures the products of scores."""
+
+FLOOR = 2.0
+LONGEST = 4.0
+REMAINDER = 0.5
+DECIMALS = 8
+"""Decimals to which coefficients are rounded, so that the same answers lead to the same query on any machine."""
+
+Z_SQUARED = 1.959963984540054**2
+
+Flaw = Literal["", "no clear information", "shortened", "not converged"]
+
+
+@dataclass(frozen=True)
+class StepSums:
+    """The released sums of a step, with their noise scales."""
+
+    score: Cells
+    score_scale: Cells
+    information: Matrix
+    information_scale: Matrix
+    products: Matrix
+    products_scale: Matrix
+
+    @classmethod
+    def of(cls, arrays: IntervalArrays, terms: int) -> StepSums:
+        """The sums of an answer with the view of a step; products are 0 where they were not measured."""
+        found: list[NDArray[np.float64]] = []
+        upper = np.triu_indices(terms)
+        for numbers in (arrays.value[0], arrays.noise_scale[0]):
+            parts = np.split(np.append(numbers[terms:], np.zeros(len(upper[0]))), (len(upper[0]), 2 * len(upper[0])))
+            for part in parts[:2]:
+                matrix = np.zeros((terms, terms))
+                matrix[upper] = part
+                found.append(matrix + np.triu(matrix, 1).T)
+        information, products, information_scale, products_scale = found
+        score, score_scale = arrays.value[0, :terms], arrays.noise_scale[0, :terms]
+        return cls(score, score_scale, information, information_scale, products, products_scale)
+
+    @property
+    def floor(self) -> float:
+        """The smallest eigenvalue of the information that is clear of the noise."""
+        scale = math.sqrt(float((self.information_scale**2).mean()))
+        return FLOOR * scale * math.sqrt(len(self.score))
+
+    @property
+    def raised(self) -> tuple[Matrix, bool]:
+        """The information with eigenvalues raised to `floor`, and whether any was."""
+        values, vectors = np.linalg.eigh(self.information)
+        low = values < self.floor
+        if not low.any():
+            return self.information, False
+        return (vectors * np.maximum(values, self.floor)) @ vectors.T, True
+
+
+@dataclass(frozen=True)
+class NewtonStep:
+    """The coefficients after a step, for columns scaled to -1 to 1."""
+
+    coefficients: tuple[float, ...]
+    move: Cells
+    information: Matrix
+    is_raised: bool
+    is_shortened: bool
+
+
+# --- steps ------------------------------------------------------------------------------------------------------------
+
+
+def first_coefficients(family: Family, design: RegressionDesign) -> tuple[float, ...]:
+    """The coefficients at which the first sums are taken: each row has the mean in the middle of its range."""
+    middle = design.outcome[0]
+    intercept = math.log(middle) if family == "poisson" else 0.0
+    return (round(intercept, DECIMALS), *(0.0,) * (design.terms - 1))
+
+
+def linear_start(family: Family, design: RegressionDesign, at: tuple[float, ...], sums: StepSums) -> NewtonStep:
+    """The coefficients after the first sums: a step from the constant mean that fits best."""
+    information, is_raised = sums.raised
+    mean, slope = _mean_and_slope(family, at[0])
+    squares = information / slope
+    count = max(float(squares[0, 0]), 1.0)
+    totals = sums.score + mean * squares[0]  # of the outcome times each term
+    middle, reach = design.outcome if family == "poisson" else (0.5, 0.5)
+    margin = min(max(float(sums.score_scale[0]) / count, reach * 1e-3), reach / 2)
+    average = min(max(float(totals[0]) / count, middle - reach + margin), middle + reach - margin)
+    constant = math.log(average) if family == "poisson" else math.log(average / (1 - average))
+    _, slope = _mean_and_slope(family, constant)
+    move = np.linalg.solve(squares * slope, totals - average * squares[0])
+    start = np.zeros(design.terms)
+    start[0] = constant
+    move, is_shortened = _shortened(design, move)
+    return NewtonStep(_rounded(start + move), start + move - np.array(at), information, is_raised, is_shortened)
+
+
+def newton_step(design: RegressionDesign, at: tuple[float, ...], sums: StepSums) -> NewtonStep:
+    """The coefficients after a further step."""
+    information, is_raised = sums.raised
+    move, is_shortened = _shortened(design, np.linalg.solve(information, sums.score))
+    return NewtonStep(_rounded(np.array(at) + move), move, information, is_raised, is_shortened)
+
+
+def row_count(family: Family, at: tuple[float, ...], sums: StepSums) -> tuple[float, float]:
+    """The number of rows that count and its noise scale, from the first sums."""
+    _, slope = _mean_and_slope(family, at[0])
+    return float(sums.information[0, 0]) / slope, float(sums.information_scale[0, 0]) / slope
+
+
+def _mean_and_slope(family: Family, predictor: float) -> tuple[float, float]:
+    """The mean at a linear predictor, and its derivative."""
+    mean = math.exp(predictor) if family == "poisson" else 1 / (1 + math.exp(-predictor))
+    return mean, mean if family == "poisson" else mean * (1 - mean)
+
+
+def _shortened(design: RegressionDesign, move: Cells) -> tuple[Cells, bool]:
+    """A step that changes no linear predictor by more than `LONGEST`, whatever the row."""
+    low = high = float(move[0])
+    for index, block in enumerate(design.blocks[1:], start=1):
+        part = move[block.start : block.stop]
+        ends = np.append(part, 0.0) if design.is_category(index) else np.append(part, -part)
+        low, high = low + float(ends.min()), high + float(ends.max())
+    longest = max(-low, high)
+    return (move, False) if longest <= LONGEST else (move * (LONGEST / longest), True)
+
+
+def _rounded(coefficients: Cells) -> tuple[float, ...]:
+    return tuple((np.round(coefficients, DECIMALS) + 0.0).tolist())
+
+
+# --- the covariance of the last coefficients --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class StepCovariance:
+    """The covariances of the coefficients after the last step, for columns scaled to -1 to 1."""
+
+    noise: Matrix
+    sampling: Matrix
+    flaw: Flaw  # why they do not hold, if anything
+
+
+def covariance(sums: StepSums, step: NewtonStep, *, remaining: float = 1.0) -> StepCovariance:
+    """The covariances of noise and of sampling; see the module's docstring.
+
+    `remaining` is the part of the population that was not drawn.
+    """
+    inverse, move = np.linalg.inv(step.information), step.move
+    squares = sums.information_scale**2
+    of_information = squares * np.outer(move, move)
+    np.fill_diagonal(of_information, squares @ move**2)
+    noise = inverse @ (np.diag(sums.score_scale**2) + of_information) @ inverse
+    sampling = _sampling(sums, inverse, np.diag(noise)) * remaining
+    if step.is_raised:
+        return StepCovariance(noise, sampling, "no clear information")
+    if step.is_shortened:
+        return StepCovariance(noise, sampling, "shortened")
+    length = math.sqrt(max(float(move @ step.information @ move), 0.0))
+    change = length / math.sqrt(float(step.information[0, 0]))  # root mean square, weighted by f'
+    spread = math.sqrt(float(np.trace(step.information @ (noise + sampling))))
+    moving = change * length / 2 > REMAINDER * spread
+    return StepCovariance(noise, sampling, "not converged" if moving else "")
+
+
+def _sampling(sums: StepSums, inverse: Matrix, noise: Cells) -> Matrix:
+    """The covariance through sampling, positive semidefinite, its diagonal with the allowance for the noise of M."""
+    estimate = inverse @ sums.products @ inverse
+    own = np.maximum(np.diag(estimate), 0.0)
+    terms = len(own)
+    upper = np.triu(np.ones((terms, terms)), 1) + 1  # each pair of terms is one number
+    scale = np.array(
+        [math.sqrt(float((np.triu(upper * np.outer(row, row) * sums.products_scale) ** 2).sum())) for row in inverse]
+    )
+    whole = np.maximum(noise + own, np.finfo(float).tiny)
+    own = own + np.minimum(scale, (1 + Z_SQUARED) / 4 * scale**2 / whole)
+    values, vectors = np.linalg.eigh(estimate)
+    positive = (vectors * np.maximum(values, 0.0)) @ vectors.T
+    root = np.sqrt(np.maximum(np.diag(positive), 0.0))
+    correlation = np.divide(positive, np.outer(root, root), out=np.eye(terms), where=np.outer(root, root) > 0)
+    return correlation * np.sqrt(np.outer(own, own))
+
+
+# --- columns in their own units ---------------------------------------------------------------------------------------
+
+
+def to_columns(design: RegressionDesign) -> Matrix:
+    """The matrix that converts coefficients of columns scaled to -1 to 1 to those of the columns themselves."""
+    matrix = np.eye(design.terms)
+    for term, (middle, reach) in enumerate(zip(design.middles, design.reaches, strict=True), start=1):
+        matrix[term, term] = 1 / reach
+        matrix[0, term] = -middle / reach
+    return matrix
