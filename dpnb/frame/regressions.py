@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Required, TypedDict, Unpack, overload
+from typing import Any, Literal, Required, TypedDict, Unpack, get_args, overload
 
-from dpnb._plan.measurements import Count, Family
+from dpnb._plan.measurements import Count, Family, PlainView
 from dpnb.accounting.exact import Number
 from dpnb.errors import PlanError
 from dpnb.frame.columns.column_expr import node_of
 from dpnb.frame.formula import model_of, query_of_formula, regression_of
 from dpnb.frame.layout import ColumnLayout
+from dpnb.frame.step_model import StepFamily, step_model
 from dpnb.interactive.descent.gradient_descent import GradientDescent
 from dpnb.interactive.descent.options import FitArguments
+from dpnb.query.newton import NewtonRegression
 from dpnb.query.query import Query
 from dpnb.results.display import Explanation
 
@@ -39,8 +41,18 @@ class Regressions(ColumnLayout):
 
     __slots__ = ()
 
-    def regress(self, formula: Any = None, on: Any = None, **options: object) -> Query:
-        """Least squares of one column on others, from noisy second moments.
+    @overload
+    def regress(
+        self, formula: Any = None, on: Any = None, family: Literal["linear"] = "linear", **options: object
+    ) -> Query: ...
+    @overload
+    def regress(
+        self, formula: Any, on: Any = None, *, family: Literal["logistic", "poisson"], **options: object
+    ) -> NewtonRegression: ...
+    def regress(
+        self, formula: Any = None, on: Any = None, family: str = "linear", **options: object
+    ) -> Query | NewtonRegression:
+        """Least squares of one column on others, or a logistic or Poisson regression, from noisy sums.
 
         Parameters
         ----------
@@ -52,6 +64,10 @@ class Regressions(ColumnLayout):
         on : str, column, or list of them, optional
             Numbers as they are; conditions as 1 where they are true; categories as one indicator for each value except
             the first.  Not with a formula.
+        family : {"linear", "logistic", "poisson"}, default "linear"
+            Least squares from second moments; or the maximum of a likelihood, by Newton steps.  The outcome of
+            ``"logistic"`` is a condition or has two categories, of which the second is predicted; that of ``"poisson"``
+            is a number of at least 0.
         **options
             None of the arguments of other libraries is accepted.
 
@@ -64,7 +80,11 @@ class Regressions(ColumnLayout):
         --------
         >>> df.regress("cost ~ age + C(plan)").description
         'regression of cost on age, plan'
+        >>> df.regress("smoker ~ age + C(plan)", family="logistic").description
+        'logistic regression of smoker on age, plan'
         """
+        if family != "linear" and formula is not None and not options:
+            return self._stepwise(formula, on, family)
         if formula is None or options:
             got = f"; got {', '.join(options)}" if options else ""
             raise PlanError(
@@ -81,6 +101,23 @@ class Regressions(ColumnLayout):
         columns = [formula, *(on if isinstance(on, list) else [on])]
         nodes = [node_of(self._view, column, "regress") for column in columns]
         return self._view.query(*regression_of(nodes, self._view))
+
+    def _stepwise(self, formula: Any, on: Any, family: str) -> NewtonRegression:
+        """A regression by Newton steps."""
+        if family not in get_args(StepFamily):
+            raise PlanError(
+                f"regress: family must be 'linear', 'logistic' or 'poisson'; got {family!r}; df.fit has 'multinomial'"
+            )
+        if on is None:
+            view = self._view.as_table()
+            found = step_model(formula, None, family, view)  # type: ignore[arg-type]  # checked above
+        else:
+            columns = [formula, *(on if isinstance(on, list) else [on])]
+            nodes = [node_of(self._view, column, "regress") for column in columns]
+            view, nodes = self._view.as_table_with(nodes)
+            found = step_model(None, nodes, family, view)  # type: ignore[arg-type]  # checked above
+        rows = view.query(Count(), PlainView())
+        return NewtonRegression(rows.plan, found.model, found.terms, found.order, rows.runner)
 
     @overload
     def fit(

@@ -22,12 +22,12 @@ The covariance of the noise is therefore (H + E)^-1 (D + C) (H + E)^-1, with C t
 
     C_ii = sum over k of s_ik^2 d_k^2,    C_ij = s_ij^2 d_i d_j
 
-where the step d is used for b* - b, from which it differs by the noise.  Without C this is the variance of Avella-Medina,
-Bradshaw and Loh 2023 (*Differentially private inference via noisy optimization*, Annals of Statistics 51, section 3),
-which is the limit for many rows, where E (b* - b) vanishes.
+where the step d is used for b* - b, from which it differs by the noise.  Without C this is the variance of
+Avella-Medina, Bradshaw and Loh 2023 (*Differentially private inference via noisy optimization*, Annals of Statistics
+51, 2067-2092), which is the limit for many rows, where E (b* - b) vanishes.
 
 The sampling of the units adds (H + E)^-1 M (H + E)^-1, with M the sum over units of the outer products of their scores
-(Liang and Zeger 1986, *Longitudinal data analysis using generalized linear models*, Biometrika 73, equation 11).  M is
+(Liang and Zeger 1986, *Longitudinal data analysis using generalized linear models*, theorem 1).  M is
 released with noise too.  Let V be the whole variance of a coefficient, and s the noise scale in its estimate.  An
 interval of z standard deviations covers 2 Phi(z sqrt u) - 1 if the variance is estimated as u V.  Its second derivative
 at u = 1 over its first is -(1 + z^2)/2, so noise in u lowers the coverage as much as (1 + z^2)/4 s^2/V^2 less variance
@@ -36,7 +36,8 @@ of a variance that is estimated as negative.
 
 The remainder is about half the mean of x (x'd)^2 f'' (McCullagh and Nelder 1989, section 2.5), and ``|f''| <= f'`` for
 both families.  In the norm of H, to first order, it is at most half the length of d times the largest change of a
-linear predictor; for that, the root of its mean square is used.  Where the remainder is more than `REMAINDER` of the
+linear predictor; for that, the root of its mean square is used, weighted by f'.  A remainder of this length, in any
+direction, is added to the noise: it matters where there is hardly any noise.  Where it is more than `REMAINDER` of the
 root of the sum of the variances, in this norm, the steps have not converged.
 """
 
@@ -178,13 +179,19 @@ def _mean_and_slope(family: Family, predictor: float) -> tuple[float, float]:
     return mean, mean if family == "poisson" else mean * (1 - mean)
 
 
-def _shortened(design: RegressionDesign, move: Cells) -> tuple[Cells, bool]:
-    """A step that changes no linear predictor by more than `LONGEST`, whatever the row."""
-    low = high = float(move[0])
+def predictor_range(design: RegressionDesign, coefficients: Cells) -> tuple[float, float]:
+    """The smallest and the largest linear predictor, whatever the row."""
+    low = high = float(coefficients[0])
     for index, block in enumerate(design.blocks[1:], start=1):
-        part = move[block.start : block.stop]
+        part = coefficients[block.start : block.stop]
         ends = np.append(part, 0.0) if design.is_category(index) else np.append(part, -part)
         low, high = low + float(ends.min()), high + float(ends.max())
+    return low, high
+
+
+def _shortened(design: RegressionDesign, move: Cells) -> tuple[Cells, bool]:
+    """A step that changes no linear predictor by more than `LONGEST`, whatever the row."""
+    low, high = predictor_range(design, move)
     longest = max(-low, high)
     return (move, False) if longest <= LONGEST else (move * (LONGEST / longest), True)
 
@@ -215,16 +222,17 @@ def covariance(sums: StepSums, step: NewtonStep, *, remaining: float = 1.0) -> S
     of_information = squares * np.outer(move, move)
     np.fill_diagonal(of_information, squares @ move**2)
     noise = inverse @ (np.diag(sums.score_scale**2) + of_information) @ inverse
+    length = math.sqrt(max(float(move @ step.information @ move), 0.0))
+    change = length / math.sqrt(max(float(step.information[0, 0]), np.finfo(float).tiny))  # root mean square
+    remainder = change * length / 2
+    noise += inverse * (remainder**2 / len(move))
     sampling = _sampling(sums, inverse, np.diag(noise)) * remaining
     if step.is_raised:
         return StepCovariance(noise, sampling, "no clear information")
     if step.is_shortened:
         return StepCovariance(noise, sampling, "shortened")
-    length = math.sqrt(max(float(move @ step.information @ move), 0.0))
-    change = length / math.sqrt(float(step.information[0, 0]))  # root mean square, weighted by f'
     spread = math.sqrt(float(np.trace(step.information @ (noise + sampling))))
-    moving = change * length / 2 > REMAINDER * spread
-    return StepCovariance(noise, sampling, "not converged" if moving else "")
+    return StepCovariance(noise, sampling, "not converged" if remainder > REMAINDER * spread else "")
 
 
 def _sampling(sums: StepSums, inverse: Matrix, noise: Cells) -> Matrix:

@@ -39,7 +39,7 @@ def _part(query: LinearQuery, index: int, sums: Cells, sigma: Cells, z: Cells, s
         value[:, own], scale[:, own] = noisy.value, noisy.scale[:, None]
         start += feature.slots
     reach = z[:, None] * scale
-    return IntervalArrays.of(value, value - reach, value + reach, scale)
+    return IntervalArrays(value, value - reach, value + reach, scale)
 
 
 def _pairs_of_slots(terms: RegressionDesign) -> list[tuple[int, int]]:
