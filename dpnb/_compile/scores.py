@@ -12,7 +12,8 @@ sum over its rows, and the products are those of this sum: see `dpnb._compile.pr
 
 Nothing is clipped for a logistic regression: y is 0 or 1 and m between them.  The mean of a Poisson regression has no
 bound, so it is clamped to the declared bounds of the outcome, and f' is 0 where it is clamped: then ``|y - m|`` is at
-most their distance.  The bounds below are tightened by what the coefficients and the bounds of the columns imply.
+most their distance.  The bounds below are tightened by what the coefficients and the bounds of the columns imply.  The
+information may be measured with f' clamped to a smaller number (`max_slope`), for less noise.
 
 =============  =================================  ====================================
 bound of       logistic                           Poisson, with y and m in low..high
@@ -190,13 +191,15 @@ class _Rows:
     def slope(self) -> tuple[Expression, float]:
         """The derivative of the mean, and its largest value."""
         (low, high), (least, most) = self.outcome_range, self.predictor_range
+        limit = math.inf if self.aggregation.max_slope is None else self.aggregation.max_slope
         if self.is_poisson:
-            mean, inside = self._exponential, Compare("<", self._exponential, Literal(high))
-            both = And(inside, Compare(">", mean, Literal(low))) if low else inside
-            return Where(both, mean, Literal(0.0)), min(high, math.exp(most))
-        nearest = min(max(0.0, least), most)  # to 0, where the derivative is largest
-        mean = self._mean_at(nearest)
-        return Arithmetic("*", self.mean, Arithmetic("-", Literal(1.0), self.mean)), mean * (1 - mean)
+            mean, largest = self._exponential, min(high, math.exp(most), limit)
+            inside: Expression = Compare("<", mean, Literal(high))
+            inside = And(inside, Compare(">", mean, Literal(low))) if low else inside
+            return Where(inside, Clip(mean, 0.0, largest), Literal(0.0)), largest
+        nearest = self._mean_at(min(max(0.0, least), most))  # at the predictor where the derivative is largest
+        slope = Arithmetic("*", self.mean, Arithmetic("-", Literal(1.0), self.mean))
+        return slope, min(nearest * (1 - nearest), limit)
 
     # --- features ---------------------------------------------------------------------------------------------------
 

@@ -153,6 +153,7 @@ class ScoreSums(Aggregation, frozen=True, tag="score_sums"):
     model: RegressionModel
     at: Coefficients
     part: ScorePart
+    max_slope: float | None = None  # to which the derivative of a row's mean is clamped, in the information
     max_rows: int = 1  # of a unit, whose score is the sum over its rows; 1 if each row counts as a unit
 
 

@@ -40,6 +40,7 @@ MAX_SCORE_TERMS = 60
 LARGEST = 2.0**20
 """Largest absolute value of a coefficient, for columns that are scaled to -1 to 1."""
 
+MIN_SLOPE = 2.0**-100
 MIN_CLIP_NORM, MAX_CLIP_NORM = 2.0**-100, 2.0**100
 
 
@@ -145,6 +146,8 @@ def check_scores(aggregation: ScoreSums, schema: Schema) -> None:
             f"has {terms.terms}; leave out terms, or use categories with fewer values"
         )
     _check_coefficients(aggregation.at, terms)
+    if aggregation.max_slope is not None and not MIN_SLOPE <= aggregation.max_slope <= 1 / MIN_SLOPE:
+        raise PlanError(f"regress: max_slope must be from 2**-100 to 2**100; got {aggregation.max_slope!r}")
 
 
 def describe_model(model: RegressionModel) -> str:

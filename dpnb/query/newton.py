@@ -141,20 +141,16 @@ class NewtonRegression(Unreleased):
     def _n_steps(self) -> int:
         return len(STEPS[self._of.model.family])
 
-    def _plan(self, index: int, at: tuple[float, ...]) -> Plan:
+    def _plan(self, index: int, at: tuple[float, ...], max_slope: float | None = None) -> Plan:
         """What a step measures at some coefficients."""
-        parts = [
-            WeightedAggregation(ScoreSums(self._of.model, at, "score"), SCORE),
-            WeightedAggregation(ScoreSums(self._of.model, at, "information"), INFORMATION),
-        ]
+        model = self._of.model
+        parts = [ScoreSums(model, at, "score"), ScoreSums(model, at, "information", max_slope)]
+        weights: tuple[float, ...] = SCORE, INFORMATION
         if index == self._n_steps - 1:
-            products = ScoreSums(self._of.model, at, "products", self._max_rows)
+            parts.append(ScoreSums(model, at, "products", max_rows=self._max_rows))
             weights = LAST_SCORE, LAST_INFORMATION, LAST_PRODUCTS
-            parts = [
-                WeightedAggregation(part, weight)
-                for part, weight in zip((*(one.aggregation for one in parts), products), weights, strict=True)
-            ]
-        return msgspec.structs.replace(self._rows, aggregation=JointAggregation(tuple(parts)))
+        joint = JointAggregation(tuple(map(WeightedAggregation, parts, weights)))
+        return msgspec.structs.replace(self._rows, aggregation=joint)
 
     def _view_of(self, index: int) -> StepView:
         return msgspec.structs.replace(self._view, products=index == self._n_steps - 1)
@@ -189,7 +185,7 @@ class NewtonRegression(Unreleased):
         return progress, len(targets)
 
     def _request(self, index: int, progress: StepProgress, target: Target) -> Release:
-        return Release(self._plan(index, progress.at), self._view_of(index), target)
+        return Release(self._plan(index, progress.at, progress.max_slope), self._view_of(index), target)
 
     def _losses(self, targets: list[Target]) -> tuple[list[GDP], bool]:
         """What some steps cost, one after another, and whether all of them fit."""

@@ -86,12 +86,17 @@ class StepProgress:
         """The coefficients so far, for columns scaled to -1 to 1."""
         return self.steps[-1].coefficients if self.steps else self.of.start
 
+    @property
+    def max_slope(self) -> float | None:
+        """The largest derivative of a mean that counts in the information; None if any does."""
+        return self.steps[-1].max_slope if self.steps else None
+
     def add(self, answer: Answer) -> None:
         """Take the next step, which follows from its released sums."""
         layout = self.of.design
         sums = StepSums.of(answer.arrays, layout.terms)
         if self.steps:
-            step = newton_step(layout, self.at, sums)
+            step = newton_step(layout, self.steps[-1], sums)
         else:
             step = linear_start(self.of.model.family, layout, self.at, sums)
         self.answers.append(answer)

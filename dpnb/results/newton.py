@@ -7,6 +7,12 @@ symmetric, its entries on and above the diagonal independent).  A step is d = (H
 The first sums are taken where all rows have one mean, so that they are those of a linear fit of the outcome: from them
 follow the best constant mean, and one step from there, at no further charge.
 
+In the information of further steps a row's f' is at most `STEEPEST` times that at this constant mean: its noise is in
+proportion to the largest f', which may belong to rows that nobody has.  The steps are longer than Newton's by the share
+of the information that is left out, and that share of the distance to the maximum remains after each, where Newton's
+steps leave its square; for linear predictors with a normal distribution of standard deviation 0.5 it is 0.4%, of 0.7
+3%.  The variance below holds for any matrix in place of H, but for what remains.
+
 A step is not taken as it is where the noise could have made it arbitrarily long: eigenvalues of H + E are raised to
 `FLOOR` times the root of the number of terms times the noise scale of an entry, which is about the largest eigenvalue
 of E; and a step that could move a linear predictor by more than `LONGEST` is shortened to this.
@@ -67,6 +73,7 @@ SCORE, INFORMATION = 0.7, 0.3
 LAST_SCORE, LAST_INFORMATION, LAST_PRODUCTS = 0.6, 0.25, 0.15
 """Shares of the charge of the last step, which also measures the products of scores."""
 
+STEEPEST = 3.0
 FLOOR = 2.0
 LONGEST = 4.0
 REMAINDER = 0.5
@@ -129,6 +136,7 @@ class NewtonStep:
     information: Matrix
     is_raised: bool
     is_shortened: bool
+    max_slope: float  # of the next steps
 
 
 # --- steps ------------------------------------------------------------------------------------------------------------
@@ -153,18 +161,21 @@ def linear_start(family: Family, design: RegressionDesign, at: tuple[float, ...]
     average = min(max(float(totals[0]) / count, middle - reach + margin), middle + reach - margin)
     constant = math.log(average) if family == "poisson" else math.log(average / (1 - average))
     _, slope = _mean_and_slope(family, constant)
+    max_slope = float(f"{STEEPEST * slope:.3g}")
     move = np.linalg.solve(squares * slope, totals - average * squares[0])
     start = np.zeros(design.terms)
     start[0] = constant
     move, is_shortened = _shortened(design, move)
-    return NewtonStep(_rounded(start + move), start + move - np.array(at), information, is_raised, is_shortened)
+    end = start + move
+    return NewtonStep(_rounded(end), end - np.array(at), information, is_raised, is_shortened, max_slope)
 
 
-def newton_step(design: RegressionDesign, at: tuple[float, ...], sums: StepSums) -> NewtonStep:
+def newton_step(design: RegressionDesign, before: NewtonStep, sums: StepSums) -> NewtonStep:
     """The coefficients after a further step."""
     information, is_raised = sums.raised
     move, is_shortened = _shortened(design, np.linalg.solve(information, sums.score))
-    return NewtonStep(_rounded(np.array(at) + move), move, information, is_raised, is_shortened)
+    coefficients = _rounded(np.array(before.coefficients) + move)
+    return NewtonStep(coefficients, move, information, is_raised, is_shortened, before.max_slope)
 
 
 def row_count(family: Family, at: tuple[float, ...], sums: StepSums) -> tuple[float, float]:
