@@ -115,8 +115,8 @@ def _part(part: tuple[Single | Discovery, int, int], query: LinearQuery) -> list
         once = "once in each group" if query.keys else "once"
         return [f"{once} at most {most} to the products of what its rows add up to, of {of}"]
     if isinstance(aggregation, ScoreSums):
-        most = query.features[first]
-        reach = most.magnitude if isinstance(most, ValueFeature) else 1.0
+        sums = query.features[first]
+        reach = sums.magnitude if isinstance(sums, ValueFeature) else 1.0
         each = "once" if aggregation.part == "products" and aggregation.max_rows > 1 else "for each row"
         return [f"at most {reach:.6g} to each sum of the {aggregation.part} {each}, of columns scaled to -1 ... 1"]
     if isinstance(aggregation, ModelLoss):

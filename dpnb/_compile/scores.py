@@ -32,7 +32,7 @@ import math
 from dataclasses import dataclass
 from functools import cached_property, reduce
 
-from dpnb._compile.features import Feature, SlotLayout, UnitValueFeature, ValueFeature
+from dpnb._compile.features import Feature, ScoreFeature, SlotLayout, UnitValueFeature
 from dpnb._compile.products import unit_products
 from dpnb._plan.expressions.dtypes import Boolean
 from dpnb._plan.expressions.nodes import (
@@ -57,13 +57,9 @@ MAX_PREDICTOR = 30.0
 """Bound on the linear predictor, beyond which a mean would be above 1e13 or its distance from 0 or 1 below 1e-13."""
 
 
-class ScoreFeature(ValueFeature):
-    """A number of a row in the score or the information of a regression."""
-
-
 def score_features(aggregation: ScoreSums, schema: Schema) -> tuple[Feature, ...]:
     """The features of one part of a step, each with the slots of its terms or pairs of terms."""
-    rows = _Rows(aggregation, schema)
+    rows = _ScoredRow(aggregation, schema)
     if aggregation.part == "score":
         return tuple(rows.feature(rows.residual, rows.largest_residual, (block,)) for block in rows.blocks)
     if aggregation.part == "information":
@@ -78,7 +74,7 @@ def score_features(aggregation: ScoreSums, schema: Schema) -> tuple[Feature, ...
 
 
 @dataclass(frozen=True)
-class _Rows:
+class _ScoredRow:
     """The expressions of a row, at the coefficients of a step."""
 
     aggregation: ScoreSums
@@ -199,7 +195,8 @@ class _Rows:
             return Where(inside, Clip(mean, 0.0, largest), Literal(0.0)), largest
         nearest = self._mean_at(min(max(0.0, least), most))  # at the predictor where the derivative is largest
         slope = Arithmetic("*", self.mean, Arithmetic("-", Literal(1.0), self.mean))
-        return slope, min(nearest * (1 - nearest), limit)
+        largest = min(nearest * (1 - nearest), limit)
+        return Clip(slope, 0.0, largest), largest
 
     # --- features ---------------------------------------------------------------------------------------------------
 

@@ -139,7 +139,7 @@ class NewtonRegression(Unreleased):
 
     @property
     def _n_steps(self) -> int:
-        return len(STEPS[self._of.model.family])
+        return len(STEPS)
 
     def _plan(self, index: int, at: tuple[float, ...], max_slope: float | None = None) -> Plan:
         """What a step measures at some coefficients."""
@@ -157,7 +157,7 @@ class NewtonRegression(Unreleased):
 
     def _targets(self, target: Target) -> list[Target]:
         """The target of each step: together they are that of the regression."""
-        shares = [Fraction(share, TWENTIETHS) for share in STEPS[self._of.model.family]]
+        shares = [Fraction(share, TWENTIETHS) for share in STEPS]
         amount = target.amount
         if target.kind == "share" and amount is not None:
             before = [sum(shares[:index], Fraction(0)) for index in range(len(shares))]

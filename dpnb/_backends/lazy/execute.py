@@ -23,16 +23,15 @@ from dpnb._backends.unit_vectors import Sums
 from dpnb._compile import grid
 from dpnb._compile.features import (
     BRANCHING,
+    IN_MEMORY,
     CountFeature,
     Feature,
     GradientFeature,
-    ModelLossFeature,
     TreeFeature,
     UnitFeature,
     ValueFeature,
 )
 from dpnb._compile.linear import LinearQuery
-from dpnb._compile.scores import ScoreFeature
 from dpnb._plan.expressions.dtypes import Numeric
 from dpnb._plan.expressions.nodes import Arithmetic, Column, Expression, Literal, Lookup, Node, arguments, columns_of
 from dpnb._plan.expressions.rules import dtype_of
@@ -78,7 +77,7 @@ FITS = 2.0**62
 def refuse_query(query: LinearQuery, schema: Schema, engine: str) -> None:
     """Refuse, when a query is built, what only a table in memory supports."""
     plan = query.plan
-    if any(isinstance(feature, GradientFeature | ModelLossFeature | ScoreFeature) for feature in query.features):
+    if any(isinstance(feature, IN_MEMORY) for feature in query.features):
         raise UnsupportedError(
             f"{plan.words}: needs a table in memory; this one is on {engine}; open the session on a data frame in "
             "memory, for example with only the required columns"
