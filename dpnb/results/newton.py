@@ -15,7 +15,7 @@ information that is left out in the direction of the intercept is ::
 
     L = Phi(t/2 - ln(c)/t) - c Phi(-t/2 - ln(c)/t)
 
-for the multiple c.  It is ``exp(1.6 t)``, at least 2 and at most 8, with t from the first sums less what the noise adds;
+for the multiple c.  It is ``exp(1.6 t)``, at least 2 and at most 8, with t from the first sums, less the noise;
 then L is at most 5% for t up to 1.  In the worst direction it was up to 4 times as much in simulations.
 
 A step is not taken as it is where the noise could have made it arbitrarily long: eigenvalues of H + E are raised to
