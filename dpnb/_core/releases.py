@@ -18,7 +18,7 @@ from dpnb._core.execution.executor import Executor
 from dpnb._core.group_sources import GroupValues, measurement_ids
 from dpnb._core.history.words import AnswerReader
 from dpnb._core.pricing.estimation import EstimateReader, Squares
-from dpnb._core.pricing.influence import scores_query, squares_query
+from dpnb._core.pricing.influence import released_coefficients, scores_query, squares_query
 from dpnb._core.pricing.pricer import QueryPricer, refuse_separate_shares
 from dpnb._core.pricing.query_state import Released, batch_table_of, request_of
 from dpnb._plan.identity import query_key
@@ -168,6 +168,13 @@ class ReleasePipeline(NotCopyable):
             **more,
         )
 
+    def sampling_charges(self, answer: Answer, target: Target) -> list[Charge]:
+        """The rows of the measurement of an answer's sampling error, if it was made before; free."""
+        origin = answer.origin
+        if not isinstance(origin, _PipelineReference):  # never: it has just been read in this session
+            raise TypeError(type(origin).__name__)
+        return self.executor.find(origin.sampling_request(answer, target)[0])
+
     def numbers_of(self, reader: EstimateReader, squares: Squares | None = None) -> RegressionNumbers:
         """The released numbers of a regression, with the measured products of `scores_query`."""
         return reader.regression_numbers(self.account.sampled, self._unit_of(reader.query.plan).column, squares)
@@ -221,20 +228,11 @@ class _PipelineReference(NotCopyable):
 
     def population(self, answer: Answer, target: Target) -> Answer:
         """The same answer with population intervals, from squares of influences that are measured now."""
-        releases, tables = self.releases, self.releases.pricer.tables
+        releases = self.releases
         with releases.executor.refusals_of(lambda: f"population interval of the {answer.description}"):
-            if releases.account.sampled == 1:
-                raise PlanError("population: a census has no sampling error; its noise intervals are those you need")
-            reader = releases.reader.estimates(self.query, self.request, self.charges)
-            known = tables.unit(answer.plan.source), tables.schema(answer.plan.source)
-            places: list[int] | None = None
-            if isinstance(answer, RegressionAnswer):
-                plan, view = scores_query(self.query, answer.view, *known, reader.least_squares)
-            else:
-                plan, view, places = squares_query(self.query, answer.view, *known, reader.part)
-            if answer.excluded is not None:
-                raise PlanError(f"population: is not offered where units may be excluded; got the {answer.description}")
-            measured = releases.release(Release(plan, view, target), Conditions(combined=True))
+            request, places = self.sampling_request(answer, target)
+            measured = releases.release(request, Conditions(combined=True))
+        reader = self._reader
         squares = measured.arrays.value, measured.arrays.noise_scale
         if places is not None:
             squares = reader.placed(squares, places)
@@ -245,6 +243,25 @@ class _PipelineReference(NotCopyable):
             cost_fraction=measured.cost_fraction,
             time=measured.time,
         )
+
+    @property
+    def _reader(self) -> EstimateReader:
+        return self.releases.reader.estimates(self.query, self.request, self.charges)
+
+    def sampling_request(self, answer: Answer, target: Target) -> tuple[Release, list[int] | None]:
+        """What measures the sampling error of an answer, and of which of its numbers; None for a regression."""
+        tables, places = self.releases.pricer.tables, None
+        if self.releases.account.sampled == 1:
+            raise PlanError("population: a census has no sampling error; its noise intervals are those you need")
+        known = tables.unit(answer.plan.source), tables.schema(answer.plan.source)
+        if isinstance(answer, RegressionAnswer):
+            coefficients = released_coefficients(self._reader.least_squares, answer.plan)
+            plan, view = scores_query(self.query, answer.view, *known, coefficients)
+        else:
+            plan, view, places = squares_query(self.query, answer.view, *known, self._reader.part)
+        if answer.excluded is not None:
+            raise PlanError(f"population: is not offered where units may be excluded; got the {answer.description}")
+        return Release(plan, view, target), places
 
     def with_population(self, answer: Answer, times: int = 1) -> Answer:
         """An answer with population intervals from the squares that were measured for it or for an earlier one.

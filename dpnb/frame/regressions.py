@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Required, TypedDict, Unpack, overload
+from typing import Any, Literal, Required, TypedDict, Unpack, cast, overload
 
 from dpnb._plan.measurements import Count, Family
 from dpnb.accounting.exact import Number
@@ -13,6 +13,7 @@ from dpnb.frame.layout import ColumnLayout
 from dpnb.interactive.descent.gradient_descent import GradientDescent
 from dpnb.interactive.descent.options import FitArguments
 from dpnb.query.query import Query
+from dpnb.query.regression import RegressionQuery, with_population
 from dpnb.results.display import Explanation
 
 
@@ -39,7 +40,9 @@ class Regressions(ColumnLayout):
 
     __slots__ = ()
 
-    def regress(self, formula: Any = None, on: Any = None, **options: object) -> Query:
+    def regress(
+        self, formula: Any = None, on: Any = None, *, population: bool = False, **options: object
+    ) -> RegressionQuery:
         """Least squares of one column on others, from noisy second moments.
 
         Parameters
@@ -52,6 +55,11 @@ class Regressions(ColumnLayout):
         on : str, column, or list of them, optional
             Numbers as they are; conditions as 1 where they are true; categories as one indicator for each value except
             the first.  Not with a formula.
+        population : bool, default False
+            Whether a fifth of the charge measures the sampling error at the released coefficients: standard errors that
+            are robust where each row is a unit, and clustered by the privacy unit otherwise.  Without it, the answer
+            has standard errors where each row is a unit, for errors of one variance; ``.population(...)`` of the answer
+            measures it later.
         **options
             None of the arguments of other libraries is accepted.
 
@@ -64,6 +72,9 @@ class Regressions(ColumnLayout):
         --------
         >>> df.regress("cost ~ age + C(plan)").description
         'regression of cost on age, plan'
+        >>> answer = df.regress("cost ~ age", population=True).release(mu=0.2)
+        >>> answer.conf_int().columns.tolist()
+        ['population_low', 'population_high']
         """
         if formula is None or options:
             got = f"; got {', '.join(options)}" if options else ""
@@ -72,7 +83,7 @@ class Regressions(ColumnLayout):
                 + self._example("df.regress({number_name}, on=[{number2_name}])")
             )
         if isinstance(formula, str) and "~" in formula and on is None:
-            return query_of_formula(formula, self._view)
+            return self._regression(query_of_formula(formula, self._view), population)
         if on is None:
             raise PlanError(
                 "regress: on= must name the columns that explain the outcome, as in "
@@ -80,7 +91,12 @@ class Regressions(ColumnLayout):
             )
         columns = [formula, *(on if isinstance(on, list) else [on])]
         nodes = [node_of(self._view, column, "regress") for column in columns]
-        return self._view.query(*regression_of(nodes, self._view))
+        return self._regression(self._view.query(*regression_of(nodes, self._view)), population)
+
+    def _regression(self, query: Query, population: object) -> RegressionQuery:
+        if not isinstance(population, bool):
+            raise PlanError(f"population: must be True or False; got {population!r}")
+        return with_population(query) if population else cast("RegressionQuery", query)  # as `regression_or_query` made
 
     @overload
     def fit(

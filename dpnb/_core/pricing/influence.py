@@ -95,31 +95,28 @@ def squares_query(
 
 
 def scores_query(
-    query: LinearQuery, view: AnyView, unit: PrivacyUnit, schema: Schema, model: LeastSquares
+    query: LinearQuery, view: AnyView, unit: PrivacyUnit, schema: Schema, coefficients: Sequence[float]
 ) -> tuple[Plan, AnyView]:
-    """The sums of products of what a unit adds to the sums of x e, at the released coefficients of a regression.
+    """The sums of products of what a unit adds to the sums of x e, at some coefficients of a regression.
 
     With e the residual of a row and x its predictors, scaled by their bounds; within units, x less its mean, of which
     the products with a constant add up to 0.
     """
     plan, rows = query.plan, _rows_of_unit(query, unit, schema)
-    if not model.is_definite:
-        raise PlanError(f"population: the coefficients are not known; got the {plan.words}; refine the answer first")
-    values = [_rounded(*one) for one in zip(model.scaled.tolist(), model.scaled_noise.tolist(), strict=True)]
     match plan.aggregation, view:
         case Moments(columns, categories), MomentsView("regression", (outcome, *places)):
             predictors: list[Expression] = []
-            fitted: list[Expression] = [Literal(values[0])]
+            fitted: list[Expression] = [Literal(coefficients[0])]
             for place in places:
                 first = 1 + len(predictors)
                 if place < len(columns):
                     predictors.append(scaled(columns[place], schema)[0])
-                    fitted.append(Arithmetic("*", Literal(values[first]), predictors[-1]))
+                    fitted.append(Arithmetic("*", Literal(coefficients[first]), predictors[-1]))
                     continue
                 node = categories[place - len(columns)]
                 keys = public_keys_of(node, schema) or ()
                 predictors += [AsNumber(Compare("==", node, Literal(key))) for key in keys[1:]]
-                of_keys = (0.0, *values[first : first + len(keys) - 1])
+                of_keys = (0.0, *coefficients[first : first + len(keys) - 1])
                 table = tuple((key,) for key in keys)
                 fitted.append(Lookup("coefficients", (node,), table, of_keys, min(of_keys), max(of_keys)))
             residual = _minus(scaled(columns[outcome], schema)[0], _sum(fitted))
@@ -127,7 +124,8 @@ def scores_query(
         case DeviationProducts(columns), SlopesView():
             own, *others = [scaled(node, schema)[0] for node in columns]
             residual = _minus(
-                own, _sum([Arithmetic("*", Literal(value), node) for value, node in zip(values, others, strict=True)])
+                own,
+                _sum([Arithmetic("*", Literal(value), node) for value, node in zip(coefficients, others, strict=True)]),
             )
             counted = plan.aggregation.complete if plan.where is None else And(plan.where, plan.aggregation.complete)
             deviations = [_minus(node, WithinUnit("mean", node, None, counted)) for node in others]
@@ -138,6 +136,13 @@ def scores_query(
     names = [term.name for term in terms_of(query, view, schema)[0]]
     shown = CoefficientsView(tuple(f"{names[i]}, {names[j]}" for i, j in products.pairs))
     return Plan(products, plan.where, source=plan.source), shown
+
+
+def released_coefficients(model: LeastSquares, plan: Plan) -> list[float]:
+    """The coefficients of scaled numbers, to a hundredth of their noise."""
+    if not model.is_definite:
+        raise PlanError(f"population: the coefficients are not known; got the {plan.words}; refine the answer first")
+    return [_rounded(*one) for one in zip(model.scaled.tolist(), model.scaled_noise.tolist(), strict=True)]
 
 
 def _sum(nodes: Sequence[Expression]) -> Expression:
