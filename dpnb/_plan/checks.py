@@ -100,6 +100,8 @@ def _fits(plan: Plan, view: AnyView, schema: Schema) -> bool:
             return cells > 0 and (size == 0 or (size > 0 and cells % size == 0))
         case BoundsView():
             return _fit_bounds(plan, view, schema)
+        case CoefficientsView(terms, (), 1) if isinstance(aggregation, UnitProducts):
+            return len(terms) == len(aggregation.pairs) and not plan.group_by
         case CoefficientsView(terms, classes, chains):
             if not isinstance(aggregation, Gradient):
                 return False

@@ -8,6 +8,7 @@ from dpnb._plan.expressions.nodes import AsNumber, Column, Cut, Expression, Look
 from dpnb._plan.expressions.text import explained, name_text, named, words
 from dpnb._plan.measurements import (
     AnyView,
+    CoefficientsView,
     ColumnsView,
     Count,
     CountActiveUnits,
@@ -122,6 +123,9 @@ def _words(aggregation: Single | Discovery, view: AnyView) -> str:
             return _moment_words(columns + categories, view)
         case DeviationProducts(columns):
             return _slope_words(columns, view)
+        case UnitProducts(columns) if isinstance(view, CoefficientsView):
+            terms = f"{len(columns)} terms" if len(columns) > 1 else "term"
+            return f"products of a regression's residuals with its {terms}, in pairs, added up for each privacy unit"
         case UnitProducts(columns):
             what = "squares" if aggregation.squares else "products"
             return f"{what} of {', '.join(map(explained, columns))}, added up for each privacy unit"

@@ -278,7 +278,10 @@ class QuantilesView(View, frozen=True, tag="quantiles"):
 
 
 class CoefficientsView(View, frozen=True, tag="per_term"):
-    """The numbers of a gradient, by name: chain by chain, class by class, each with the intercept first."""
+    """The numbers of a gradient, by name: chain by chain, class by class, each with the intercept first.
+
+    Or those of products that are added up for each unit.
+    """
 
     terms: tuple[str, ...]
     classes: tuple[Key, ...] = ()  # of a multinomial regression

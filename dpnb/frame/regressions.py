@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Required, TypedDict, Unpack, get_args, overload
+from typing import Any, Literal, Required, TypedDict, Unpack, cast, get_args, overload
 
 from dpnb._plan.measurements import Count, Family, PlainView
 from dpnb.accounting.exact import Number
@@ -15,6 +15,7 @@ from dpnb.interactive.descent.gradient_descent import GradientDescent
 from dpnb.interactive.descent.options import FitArguments
 from dpnb.query.newton import NewtonRegression
 from dpnb.query.query import Query
+from dpnb.query.regression import RegressionQuery, with_population
 from dpnb.results.display import Explanation
 
 
@@ -43,15 +44,27 @@ class Regressions(ColumnLayout):
 
     @overload
     def regress(
-        self, formula: Any = None, on: Any = None, family: Literal["linear"] = "linear", **options: object
-    ) -> Query: ...
+        self,
+        formula: Any = None,
+        on: Any = None,
+        *,
+        family: Literal["linear"] = "linear",
+        population: bool = False,
+        **options: object,
+    ) -> RegressionQuery: ...
     @overload
     def regress(
         self, formula: Any, on: Any = None, *, family: Literal["logistic", "poisson"], **options: object
     ) -> NewtonRegression: ...
     def regress(
-        self, formula: Any = None, on: Any = None, family: str = "linear", **options: object
-    ) -> Query | NewtonRegression:
+        self,
+        formula: Any = None,
+        on: Any = None,
+        *,
+        family: str = "linear",
+        population: bool = False,
+        **options: object,
+    ) -> RegressionQuery | NewtonRegression:
         """Least squares of one column on others, or a logistic or Poisson regression, from noisy sums.
 
         Parameters
@@ -68,6 +81,11 @@ class Regressions(ColumnLayout):
             Least squares from second moments; or the maximum of a likelihood, by Newton steps.  The outcome of
             ``"logistic"`` is a condition or has two categories, of which the second is predicted; that of ``"poisson"``
             is a number of at least 0.
+        population : bool, default False
+            Of a linear regression, whether a fifth of the charge measures the sampling error at the released
+            coefficients: standard errors that are robust where each row is a unit, and clustered by the privacy unit
+            otherwise.  Without it, the answer has standard errors where each row is a unit, for errors of one variance;
+            ``.population(...)`` of the answer measures it later.  The other families always measure it.
         **options
             None of the arguments of other libraries is accepted.
 
@@ -82,6 +100,9 @@ class Regressions(ColumnLayout):
         'regression of cost on age, plan'
         >>> df.regress("smoker ~ age + C(plan)", family="logistic").description
         'logistic regression of smoker on age, plan'
+        >>> answer = df.regress("cost ~ age", population=True).release(mu=0.2)
+        >>> answer.conf_int().columns.tolist()
+        ['population_low', 'population_high']
         """
         if family != "linear" and formula is not None and not options:
             return self._stepwise(formula, on, family)
@@ -92,7 +113,7 @@ class Regressions(ColumnLayout):
                 + self._example("df.regress({number_name}, on=[{number2_name}])")
             )
         if isinstance(formula, str) and "~" in formula and on is None:
-            return query_of_formula(formula, self._view)
+            return self._regression(query_of_formula(formula, self._view), population)
         if on is None:
             raise PlanError(
                 "regress: on= must name the columns that explain the outcome, as in "
@@ -100,7 +121,12 @@ class Regressions(ColumnLayout):
             )
         columns = [formula, *(on if isinstance(on, list) else [on])]
         nodes = [node_of(self._view, column, "regress") for column in columns]
-        return self._view.query(*regression_of(nodes, self._view))
+        return self._regression(self._view.query(*regression_of(nodes, self._view)), population)
+
+    def _regression(self, query: Query, population: object) -> RegressionQuery:
+        if not isinstance(population, bool):
+            raise PlanError(f"population: must be True or False; got {population!r}")
+        return with_population(query) if population else cast("RegressionQuery", query)  # as `regression_or_query` made
 
     def _stepwise(self, formula: Any, on: Any, family: str) -> NewtonRegression:
         """A regression by Newton steps."""

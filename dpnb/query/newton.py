@@ -9,25 +9,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from fractions import Fraction
 
 import msgspec
 
 from dpnb._core.accountant.cost_text import cost_text
 from dpnb._core.core import SessionCore
-from dpnb._core.pricing.resolve import resolve_loss
 from dpnb._plan.expressions.text import words
 from dpnb._plan.measurements import JointAggregation, RegressionModel, ScoreSums, StepView, WeightedAggregation
 from dpnb._plan.plan import Plan
 from dpnb._plan.regression import check_scores, describe_model, design
 from dpnb._plan.unreleased import Unreleased
 from dpnb._request import Release
-from dpnb._target import Target, target_from, target_of
-from dpnb.accounting.exact import Number, decimal_down, exact
+from dpnb._target import Target, target_from
+from dpnb.accounting.exact import Number
 from dpnb.accounting.losses import GDP
 from dpnb.copying import safe_repr
 from dpnb.errors import BudgetExceeded, PlanError
 from dpnb.progress import Stage, work
+from dpnb.query.divided import divided, losses_of, total_of
 from dpnb.query.newton_progress import StepProgress, StepTerms
 from dpnb.results.display import Explanation
 from dpnb.results.estimates.regression import RegressionTerm
@@ -37,8 +36,7 @@ from dpnb.results.newton import (
     LAST_PRODUCTS,
     LAST_SCORE,
     SCORE,
-    STEPS,
-    TWENTIETHS,
+    SHARES,
 )
 from dpnb.results.regression import RegressionResult
 
@@ -139,7 +137,7 @@ class NewtonRegression(Unreleased):
 
     @property
     def _n_steps(self) -> int:
-        return len(STEPS)
+        return len(SHARES)
 
     def _plan(self, index: int, at: tuple[float, ...], max_slope: float | None = None) -> Plan:
         """What a step measures at some coefficients."""
@@ -157,20 +155,7 @@ class NewtonRegression(Unreleased):
 
     def _targets(self, target: Target) -> list[Target]:
         """The target of each step: together they are that of the regression."""
-        shares = [Fraction(share, TWENTIETHS) for share in STEPS]
-        amount = target.amount
-        if target.kind == "share" and amount is not None:
-            before = [sum(shares[:index], Fraction(0)) for index in range(len(shares))]
-            parts = [amount * share / (1 - amount * earlier) for share, earlier in zip(shares, before, strict=True)]
-            return [target_of("share", exact(decimal_down(part))) for part in parts]
-        total = resolve_loss(
-            target,
-            description=self.description,
-            known=GDP(0),
-            budget=self._core.account.budget,
-            remaining=lambda _: GDP(0),
-        )
-        return [target_of("rho", exact(decimal_down(total.mu_squared * share / 2))) for share in shares]
+        return divided(self._core, target, SHARES, self.description)
 
     def _recorded(self, targets: list[Target]) -> tuple[StepProgress, int]:
         """The steps that were released before, and the number of those that were charged."""
@@ -186,24 +171,6 @@ class NewtonRegression(Unreleased):
 
     def _request(self, index: int, progress: StepProgress, target: Target) -> Release:
         return Release(self._plan(index, progress.at, progress.max_slope), self._view_of(index), target)
-
-    def _losses(self, targets: list[Target]) -> tuple[list[GDP], bool]:
-        """What some steps cost, one after another, and whether all of them fit."""
-        account, losses, fits = self._core.account, list[GDP](), True
-        state = account.filter
-        for target in targets:
-            loss = resolve_loss(
-                target,
-                description=self.description,
-                known=GDP(0),
-                budget=account.budget,
-                remaining=lambda share: account.guarantee.remaining(state, share),  # noqa: B023 - called at once
-            )
-            losses.append(loss)
-            counted = account.guarantee.to_filter_loss(loss)
-            fits = fits and state.admits(counted)
-            state = state.step(counted) if fits else state
-        return losses, fits or account.individual
 
     # --- the methods of a query -------------------------------------------------------------------------------------
 
@@ -237,8 +204,8 @@ class NewtonRegression(Unreleased):
         account, target = self._core.account, target_from(mu, rho, epsilon, share, None, confidence)
         targets = self._targets(target)
         _, charged = self._recorded(targets)
-        losses, fits = self._losses(targets[charged:])
-        total = GDP.from_mu_squared(sum((loss.mu_squared for loss in losses), Fraction(0)))
+        losses, fits = losses_of(self._core, targets[charged:], self.description)
+        total = total_of(losses)
         steps = (*(GDP(0),) * charged, *losses)
         facts = [("cost", f"{cost_text(account, total)}, divided among the steps" if losses else "free: was released")]
         for number, (loss, words_) in enumerate(zip(steps, self._step_words(), strict=True), start=1):
@@ -319,7 +286,7 @@ class NewtonRegression(Unreleased):
             numbers,
             confidence,
             description=self.description,
-            cost=GDP.from_mu_squared(sum((answer.cost.mu_squared for answer in progress.answers), Fraction(0))),
+            cost=total_of([answer.cost for answer in progress.answers]),
             cost_fraction=sum(answer.cost_fraction for answer in progress.answers),
             notice=core.notice,
         )
@@ -328,10 +295,10 @@ class NewtonRegression(Unreleased):
         """Refuse all steps together, before the first, if they do not fit into the budget."""
         if charged == len(targets):
             return
-        losses, fits = self._losses(targets[charged:])
+        losses, fits = losses_of(self._core, targets[charged:], self.description)
         if not fits:
             account = self._core.account
-            total = GDP.from_mu_squared(sum((loss.mu_squared for loss in losses), Fraction(0)))
+            total = total_of(losses)
             raise BudgetExceeded(
                 f"{self.description}: its {len(losses)} steps together cost {cost_text(account, total)}, more than "
                 "what is left; release it with less, as in share=1; nothing was charged"

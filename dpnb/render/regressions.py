@@ -45,7 +45,8 @@ def _summary(summary: RegressionSummary) -> Shown:
     if numbers.unknown:
         facts.append(("unknown", numbers.unknown))
     head, rows = _table(result)
-    remarks = [*numbers.notes, *footer(result)]
+    tests = ["no tests: the answer was refined, perhaps because of what it showed"] if result.is_refined else []
+    remarks = [*numbers.notes, *tests, *footer(result)]
     parts = [facts_part(facts, FACTS_AT, WIDTH), table_part(head, rows, left=1), *map(remark_part, remarks)]
     return Shown(result.notice, result.description, "", parts)
 

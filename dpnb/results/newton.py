@@ -57,6 +57,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Literal
 
 import numpy as np
@@ -68,10 +69,8 @@ from dpnb.results.estimates.noisy import Cells, IntervalArrays
 
 Matrix = NDArray[np.float64]
 
-STEPS = 2, 2, 4, 12
-"""Shares of the charge of the steps, in twentieths."""
-
-TWENTIETHS = 20
+SHARES = tuple(Fraction(number, 20) for number in (2, 2, 4, 12))
+"""Shares of the charge of the steps, of mu squared."""
 
 SCORE, INFORMATION = 0.7, 0.3
 """Shares of the charge of a step."""

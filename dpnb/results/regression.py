@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -289,6 +289,10 @@ class RegressionAnswer(RegressionMethods, Answer):
     @property
     def _share(self) -> Any:
         return 1 if self.is_final else FIRST_OBSERVATION_ALPHA
+
+    def noting(self, note: str) -> RegressionAnswer:
+        """The same answer with a further remark."""
+        return replace(self, measured=replace(self.numbers, notes=(*self.numbers.notes, note)))
 
     def __getstate__(self) -> dict[str, object]:
         """The state of a copy, which has no session."""

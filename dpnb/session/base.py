@@ -29,6 +29,7 @@ from dpnb.interactive.protocol import Charged, MechanismState
 from dpnb.interactive.sub_session import SubSessionMechanism
 from dpnb.ledger import Ledger
 from dpnb.query.query import Query, checked_query
+from dpnb.query.regression import regression_or_query
 from dpnb.results.schema import TableSchema, TablesSchema
 from dpnb.schema import encodable
 from dpnb.session.batches import Batches
@@ -156,7 +157,12 @@ class BaseSession(Launches["SubSession", "PartSession"], Batches, BudgetRequests
             raise PlanError(f"table: must be a table of this session; got {name!r}; the tables are {known}")
         return Frame(
             TableView(
-                core.rows(name), schemas, core.tables.units, partial(checked_query, core), self._discovery, self._fit
+                core.rows(name),
+                schemas,
+                core.tables.units,
+                partial(regression_or_query, core),
+                self._discovery,
+                self._fit,
             )
         )
 

@@ -30,8 +30,7 @@ from dpnb.results.newton import (
     LAST_PRODUCTS,
     LAST_SCORE,
     SCORE,
-    STEPS,
-    TWENTIETHS,
+    SHARES,
     NewtonStep,
     StepCovariance,
     StepSums,
@@ -143,9 +142,9 @@ class Setting:
         """The last step; with `row_products` the meat is that of rows, as if each were a unit."""
         rows = 1 if row_products else self.persons
         at, slope, step = first_coefficients(self.family, self.design), None, None
-        for index, share in enumerate(STEPS):
-            last = index == len(STEPS) - 1
-            scale = self.scales(at, slope, self.mu * math.sqrt(share / TWENTIETHS), last=last, rows=rows)
+        for index, share in enumerate(SHARES):
+            last = index == len(SHARES) - 1
+            scale = self.scales(at, slope, self.mu * math.sqrt(share), last=last, rows=rows)
             value = self.sums(terms, y, at, slope, rows)[: len(scale)] + scale * chance.normal(size=len(scale))
             ends = [array[None, :] for array in (value, value, value, scale)]
             sums = StepSums.of(IntervalArrays(*ends), self.design.terms)

@@ -11,6 +11,7 @@ from dpnb._compile.features import Feature, TreeFeature, ValueFeature
 from dpnb._compile.lowering import indicators_of, scaled
 from dpnb._plan.measurements import (
     AnyView,
+    CoefficientsView,
     ColumnsView,
     Count,
     CountUnits,
@@ -78,6 +79,8 @@ def estimate_part(
             raise TypeError("the noise of discovered groups is not normal: see `partitions`")
         case Gradient():
             return _gradient(noisy[0], z)
+        case UnitProducts() if isinstance(view, CoefficientsView):
+            return IntervalArrays.side_by_side([_gradient(product, z) for product in noisy])
         case Mean() | ModelLoss() if not isinstance(view, MeanCountView):
             return _mean(features, noisy, z)
         case Ratio():
