@@ -54,7 +54,13 @@ class Regressions(ColumnLayout):
     ) -> RegressionQuery: ...
     @overload
     def regress(
-        self, formula: Any, on: Any = None, *, family: Literal["logistic", "poisson"], **options: object
+        self,
+        formula: Any,
+        on: Any = None,
+        *,
+        family: Literal["logistic", "poisson"],
+        population: bool = True,
+        **options: object,
     ) -> NewtonRegression: ...
     def regress(
         self,

@@ -115,7 +115,7 @@ class StepProgress:
         else:
             found = covariance(self.sums[-1], self.steps[-1], remaining=1 - sampled)
             if found.flaw == "no clear information":
-                params, unknown, errors = np.full(len(matrix), np.nan), UNCLEAR, "not known"
+                params, unknown, errors = np.full(len(matrix), np.nan), UNCLEAR, "not known: too much noise"
             elif found.flaw:
                 errors = FLAWS[found.flaw]
             else:

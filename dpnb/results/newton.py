@@ -16,7 +16,8 @@ information that is left out in the direction of the intercept is ::
     L = Phi(t/2 - ln(c)/t) - c Phi(-t/2 - ln(c)/t)
 
 for the multiple c.  It is ``exp(1.6 t)``, at least 2 and at most 8, with t from the first sums, less the noise;
-then L is at most 5% for t up to 1.  In the worst direction it was up to 4 times as much in simulations.
+then L is at most 5% for t up to 1.  In the worst direction it was up to 4 times as much in simulations.  The multiple
+is larger where the information of the last step will then still be clear of its noise, four times as large as needed.
 
 A step is not taken as it is where the noise could have made it arbitrarily long: eigenvalues of H + E are raised to
 `FLOOR` times the root of the number of terms times the noise scale of an entry, which is about the largest eigenvalue
@@ -81,6 +82,7 @@ LAST_SCORE, LAST_INFORMATION, LAST_PRODUCTS = 0.5, 0.2, 0.3
 STEEPNESS, LEAST_MULTIPLE, LARGEST_MULTIPLE = 1.6, 2.0, 8.0
 WORST = 4.0
 FLOOR = 2.0
+CLEAR = 4.0
 LONGEST = 4.0
 REMAINDER = 0.5
 DECIMALS = 8
@@ -167,9 +169,10 @@ def linear_start(family: Family, design: RegressionDesign, at: tuple[float, ...]
     margin = min(max(float(sums.score_scale[0]) / count, reach * 1e-3), reach / 2)
     average = min(max(float(totals[0]) / count, middle - reach + margin), middle + reach - margin)
     constant = math.log(average) if family == "poisson" else math.log(average / (1 - average))
-    _, slope = _mean_and_slope(family, constant)
+    before, (_, slope) = slope, _mean_and_slope(family, constant)
     spread = _spread(sums, squares, slope, totals - average * squares[0])
-    multiple = min(max(math.exp(STEEPNESS * spread), LEAST_MULTIPLE), LARGEST_MULTIPLE)
+    multiple = max(math.exp(STEEPNESS * spread), LEAST_MULTIPLE, _clear_multiple(sums, squares, before))
+    multiple = min(multiple, LARGEST_MULTIPLE)
     max_slope = float(f"{multiple * slope:.3g}")
     largest = middle + reach if family == "poisson" else 0.25
     left = WORST * _left_out(spread, multiple) if max_slope < largest else 0.0
@@ -188,6 +191,15 @@ def _spread(sums: StepSums, squares: Matrix, slope: float, score: Cells) -> floa
     inverse = np.linalg.inv(squares * slope)
     found, noise = inverse @ score, inverse @ np.diag(sums.score_scale**2) @ inverse
     return math.sqrt(max(float(found @ centred @ found) - float((centred * noise).sum()), 0.0))
+
+
+def _clear_multiple(sums: StepSums, squares: Matrix, slope: float) -> float:
+    """The multiple at which the information of the last step will be clear of its noise, judged by that of the first.
+
+    `slope` is f' of every row in the first sums.
+    """
+    charge = float(SHARES[-1]) * LAST_INFORMATION / (float(SHARES[0]) * INFORMATION)
+    return float(np.linalg.eigvalsh(squares)[0]) / (CLEAR * sums.floor / slope / math.sqrt(charge))
 
 
 def _left_out(spread: float, multiple: float) -> float:

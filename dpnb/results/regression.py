@@ -307,7 +307,7 @@ class RegressionResult(RegressionMethods, Estimates):
     ----------
     measured : RegressionNumbers
     cost : GDP
-        The charges of all steps of this call; 0 if they were recorded.
+        The charges of all steps when they were first made.
     cost_fraction : float
         The cost as a fraction of the whole budget, rounded up; NaN without a budget.
     """
@@ -315,6 +315,10 @@ class RegressionResult(RegressionMethods, Estimates):
     measured: RegressionNumbers
     cost: GDP
     cost_fraction: float
+
+    @property
+    def _population_remedy(self) -> str:
+        return "release the regression with more budget"
 
     @classmethod
     def of(
