@@ -142,9 +142,8 @@ def beyond_bounds(
     if bounds[0] <= low and high <= bounds[1]:
         return ()
     return (
-        f"within the declared bounds of the predictors, fitted values may reach from {low:.4g} to {high:.4g}, but "
-        f"{outcome} is clamped to {bounds[0]:g} to {bounds[1]:g}: where rows are near these ends, clamping bends the "
-        "relation, and the coefficients are those of clamped values",
+        f"within the predictors' bounds, fitted values may reach from {low:.4g} to {high:.4g}, but {outcome} is clamped "
+        f"to {bounds[0]:g} to {bounds[1]:g}: near these ends, the coefficients are those of clamped values",
     )
 
 
