@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Unpack
 
 import msgspec
 import numpy as np
@@ -18,16 +18,16 @@ from dpnb._core.accountant.admission import refuse_above
 from dpnb._core.accountant.cost_text import cost_text
 from dpnb._core.core import SessionCore
 from dpnb._core.pricing.influence import scores_query
-from dpnb._plan.measurements import AnyView
+from dpnb._plan.measurements import AnyView, is_regression
 from dpnb._plan.plan import Plan
 from dpnb._request import Release
 from dpnb._target import Target
 from dpnb.accounting.losses import GDP
 from dpnb.errors import BudgetExceeded, PlanError
 from dpnb.query.divided import divided, losses_of, total_of
-from dpnb.query.query import Query, checked_query
+from dpnb.query.query import PreviewTarget, Query, checked_query
 from dpnb.results.answer import Answer
-from dpnb.results.estimates.linear import is_regression, terms_of
+from dpnb.results.estimates.linear import terms_of
 from dpnb.results.preview import Preview
 from dpnb.results.regression import RegressionAnswer
 
@@ -79,7 +79,7 @@ class RegressionQuery(Query):
 
     if TYPE_CHECKING:
 
-        def release(self, **target: Any) -> RegressionAnswer:
+        def release(self, **target: Unpack[PreviewTarget]) -> RegressionAnswer:
             """As `Query.release`."""
 
     def _released(self, target: Target, at_most: Fraction | None = None) -> RegressionAnswer:

@@ -76,8 +76,8 @@ class RegressionMethods:
     def pvalues(self) -> pd.Series:
         """Two-sided p-values of the hypotheses that a coefficient is 0 in the population.
 
-        They hold for a regression that was fixed beforehand, and was not refined: whoever refines because of an answer
-        stays with its sampling error.
+        They hold for a regression that was fixed beforehand, and was not refined: an analyst who refines because of an
+        answer keeps its sampling error.
 
         Raises
         ------

@@ -28,11 +28,6 @@ CENSUS = "of the noise alone: in a census there is no sampling error"
 NOT_MEASURED = "unknown: the sampling error was not measured"
 
 
-def is_regression(view: AnyView) -> bool:
-    """Whether a view is that of a linear regression."""
-    return isinstance(view, SlopesView) or (isinstance(view, MomentsView) and view.statistic == "regression")
-
-
 def least_squares(query: LinearQuery, view: AnyView, sums: Cells, sigma: Cells, schema: Schema) -> LeastSquares:
     """The moments of a regression without groups; `sums` and `sigma` are those of `estimate`."""
     aggregation, first, count = query.parts[0]
@@ -142,8 +137,8 @@ def beyond_bounds(
     if bounds[0] <= low and high <= bounds[1]:
         return ()
     return (
-        f"within the predictors' bounds, fitted values may reach from {low:.4g} to {high:.4g}, but {outcome} is clamped "
-        f"to {bounds[0]:g} to {bounds[1]:g}: near these ends, the coefficients are those of clamped values",
+        f"within the predictors' bounds, fitted values may reach from {low:.4g} to {high:.4g}, but {outcome} is "
+        f"clamped to {bounds[0]:g} to {bounds[1]:g}: near these ends, the coefficients are those of clamped values",
     )
 
 
