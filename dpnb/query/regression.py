@@ -99,7 +99,7 @@ class RegressionQuery(Query):
         try:
             found = answer.origin.population(answer, parts[1])
         except (BudgetExceeded, PlanError) as error:  # what was released is kept
-            return answer.noting(f"{STOPPED}: {error}")
+            return answer._noting(f"{STOPPED}: {error}")
         cost, share = total_of([answer.cost, found.cost]), answer.cost_fraction + found.cost_fraction
         return _regression(replace(found, cost=cost, cost_fraction=share))
 
