@@ -54,6 +54,22 @@ def test_both_charges_are_those_of_the_preview_and_a_repetition_is_free(target: 
     assert answer.cost_fraction == pytest.approx(preview.cost_fraction, abs=1e-12)
 
 
+@pytest.mark.parametrize("name", ["zcdp", "rdp", "basic", "rogers", "approx-dp"])
+def test_the_cost_of_both_is_that_of_any_filter(name: str) -> None:
+    """By some, two charges cost more than one of the same loss."""
+    session = opened(filter=name, budget=dpnb.Budget(epsilon=1, delta=1e-6))
+    preview = asked(session).preview(share=0.8)
+    answer = asked(session).release(share=0.8)
+    assert preview.cost_fraction == pytest.approx(answer.cost_fraction, rel=2e-3)  # the charges are rounded down
+    assert preview.headroom_after == pytest.approx(session.headroom, rel=1e-2)
+
+
+def test_a_batch_has_no_second_charge() -> None:
+    session = opened()
+    with pytest.raises(PlanError, match=r"measure the sampling error of the answer by \.population"):
+        session.plan([asked(session)])
+
+
 def test_epsilon_is_that_of_both() -> None:
     session = opened(budget=dpnb.Budget(epsilon=1, delta=1e-6))
     whole = session.frame.count().preview(epsilon=0.8).cost

@@ -34,7 +34,10 @@ from dpnb.results.estimates.noisy import Cells, IntervalArrays, quotient
 
 Matrix = NDArray[np.float64]
 
-INDEFINITE = "the matrix of the predictors is not clearly positive definite: its noise may have made a direction of it"
+INDEFINITE = (
+    "the matrix of the predictors is not clearly positive definite: some combination of them varies too little beside "
+    "the noise, or not at all"
+)
 
 MARGIN = 0.25
 """How much of its noise scale is added to a measured variance."""
