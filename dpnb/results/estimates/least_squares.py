@@ -12,10 +12,11 @@ has independent noise, so to first order, with g_s the change of b - A beta by o
   sum over the rows of the unit (Liang and Zeger 1986).
 
 To the measured variance V of a coefficient through sampling, at least 0, `MARGIN` times its noise scale t is added,
-since V enters with its root.  With v the variance of the coefficient's noise, an interval of 95% then covers, whatever
-V is, 95.0 to 96.8% for t/v up to 0.37, as with a fifth of the charge at mu 0.5; 94.8 to 97.7% at 0.75, mu 1; and 94.1
-to 98.7% at 1.5, mu 2 (integrals of the normal distribution).  Without it these would be 94.4, 93.5 and 91.9% at least,
-with the whole t up to 98.3, 99.3 and 99.9%.
+since V enters with its root.  With v the variance of the coefficient's noise, t/v is about 0.3 to 1.2 mu where a fifth
+of the charge is for M (one to twelve predictors: normal, skewed, binary).  At the largest, an interval of 95% covers,
+whatever V is, 95.0 to 96.6% at mu 0.25, 94.8 to 97.4% at 0.5, 94.3 to 98.4% at 1 and 93.5 to 99.2% at 2 (integrals of
+the normal distribution).  Without the addition these would be 94.5, 93.8, 92.5 and 90.3% at least, and with the whole t
+up to 97.9, 99.0, 99.8 and 100%.
 
 The residual sum of squares is that at the noisy coefficients, which minimise the *noisy* sum of squares: this is on
 average smaller than that at the coefficients without noise by the trace of A^-1 W, which is added.
