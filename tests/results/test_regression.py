@@ -94,6 +94,16 @@ def test_measured_standard_errors_are_robust_for_rows_and_clustered_for_persons(
     assert "clustered by person" in str(clustered.summary())
 
 
+def test_persons_with_one_row_each_are_rows() -> None:
+    first = TABLE.groupby("person", as_index=False).first()
+    session = opened(persons=True, table=first, max_rows_per_unit=1)
+    answer = session.frame.regress("y ~ x").release(mu=MU)
+    near(answer.bse, smf.ols("y ~ x", first).fit().bse)
+    robust = answer.population(mu=MU)
+    near(robust.bse, smf.ols("y ~ x", first).fit(cov_type="HC0").bse, 5e-3)
+    assert "each row is a unit" in robust.numbers.errors
+
+
 def test_within_units_they_are_those_of_deviations_from_means() -> None:
     deviations = TABLE[["x", "f", "y", "person"]].astype(float)
     deviations -= deviations.groupby(TABLE["person"]).transform("mean").assign(person=0.0)

@@ -90,7 +90,8 @@ def numbers_of(
     elif squares is None:
         errors = HOMOSKEDASTIC
     else:
-        errors = ROBUST if unit is None else CLUSTERED.format(unit=unit)
+        one_row = unit is None or max_rows_in_cell(query.contribution_bounds) == 1
+        errors = ROBUST if one_row else CLUSTERED.format(unit=unit)
     params = arrays.displayed[0]
     counted, variance = None, None
     if model.intercept:
