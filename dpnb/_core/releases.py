@@ -254,7 +254,11 @@ class _PipelineReference(NotCopyable):
             raise PlanError("population: a census has no sampling error; its noise intervals are those you need")
         known = tables.unit(answer.plan.source), tables.schema(answer.plan.source)
         if isinstance(answer, RegressionAnswer):
-            coefficients = released_coefficients(self._reader.least_squares, answer.plan)
+            if answer.numbers.unknown is not None:
+                raise PlanError(
+                    f"population: the coefficients are not known; got the {answer.description}; refine the answer first"
+                )
+            coefficients = released_coefficients(self._reader.least_squares)
             plan, view = scores_query(self.query, answer.view, *known, coefficients)
         else:
             plan, view, places = squares_query(self.query, answer.view, *known, self._reader.part)

@@ -33,8 +33,8 @@ from dpnb.results.preview import Preview
 from dpnb.results.regression import RegressionAnswer
 
 SHARES = (Fraction(4, 5), Fraction(1, 5))
-"""The parts of the charge of coefficients and of their sampling error, of mu squared: the coefficients' noise is a
-twelfth wider than at the whole charge, and the noise of the sampling error is small beside that of the coefficients."""
+"""The parts of the charge of coefficients and of their sampling error, of mu squared: the noise of the coefficients is
+12% wider than at the whole charge, and that of the sampling error seldom matters beside it."""
 
 STOPPED = "stopped before the sampling error was measured, which was not charged"
 
