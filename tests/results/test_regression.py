@@ -113,6 +113,7 @@ def test_within_units_they_are_those_of_deviations_from_means() -> None:
     assert found.params.to_numpy() == pytest.approx(wanted.params.to_numpy(), rel=1e-3)
     assert found.bse.to_numpy() == pytest.approx(wanted.bse.to_numpy(), rel=0.01)
     assert float(found.rsquared) == pytest.approx(wanted.rsquared, rel=1e-3)
+    assert "R-squared are those of deviations from the means of each unit" in str(found.summary())
 
 
 def test_the_means_of_units_are_those_of_the_chosen_rows() -> None:

@@ -25,6 +25,7 @@ HOMOSKEDASTIC = "homoskedastic: each row is a unit, and the errors are assumed t
 ROBUST = "robust (HC0): each row is a unit, and the errors may have different variances"
 CLUSTERED = "clustered by {unit}: its rows may depend on each other, and the errors may have different variances"
 CENSUS = "of the noise alone: in a census there is no sampling error"
+WITHIN = "coefficients and R-squared are those of deviations from the means of each unit"
 NOT_MEASURED = "unknown: the sampling error was not measured"
 
 
@@ -111,7 +112,7 @@ def numbers_of(
         nobs=counted,
         rsquared=model.rsquared(z),
         residual_variance=variance,
-        notes=beyond_bounds(terms, params, (bounds.low, bounds.high), outcome) if model.intercept else (),
+        notes=beyond_bounds(terms, params, (bounds.low, bounds.high), outcome) if model.intercept else (WITHIN,),
     )
 
 
