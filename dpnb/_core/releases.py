@@ -22,7 +22,7 @@ from dpnb._core.pricing.influence import released_coefficients, scores_query, sq
 from dpnb._core.pricing.pricer import QueryPricer, refuse_separate_shares
 from dpnb._core.pricing.query_state import Released, batch_table_of, request_of
 from dpnb._plan.identity import query_key
-from dpnb._plan.measurements import AnyView, BoundsView, Discovery, Proportions
+from dpnb._plan.measurements import AnyView, BoundsView, Discovery, MomentsView, Proportions, SlopesView, is_regression
 from dpnb._plan.plan import Plan, describe_plan
 from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb._request import ALWAYS, Conditions, Release
@@ -35,7 +35,6 @@ from dpnb.ledger import Charge
 from dpnb.progress import Stage, at, work
 from dpnb.results.answer import Answer
 from dpnb.results.bounds import BoundsAnswer
-from dpnb.results.estimates.linear import is_regression
 from dpnb.results.estimates.noisy import Cells, IntervalArrays
 from dpnb.results.estimates.outputs import TableLayout, dates_of
 from dpnb.results.estimates.regression import RegressionNumbers
@@ -136,7 +135,7 @@ class ReleasePipeline(NotCopyable):
         more: dict[str, Any] = {}
         if isinstance(view, BoundsView):
             kind, simultaneous = BoundsAnswer, True
-        elif is_regression(view) and not plan.group_by:
+        elif isinstance(view, MomentsView | SlopesView) and is_regression(view) and not plan.group_by:
             kind = RegressionAnswer
             more = {"measured": partial(self.numbers_of, reader), "is_final": refinement.is_final}
         return kind(
@@ -255,7 +254,11 @@ class _PipelineReference(NotCopyable):
             raise PlanError("population: a census has no sampling error; its noise intervals are those you need")
         known = tables.unit(answer.plan.source), tables.schema(answer.plan.source)
         if isinstance(answer, RegressionAnswer):
-            coefficients = released_coefficients(self._reader.least_squares, answer.plan)
+            if answer.numbers.unknown is not None:
+                raise PlanError(
+                    f"population: the coefficients are not known; got the {answer.description}; refine the answer first"
+                )
+            coefficients = released_coefficients(self._reader.least_squares)
             plan, view = scores_query(self.query, answer.view, *known, coefficients)
         else:
             plan, view, places = squares_query(self.query, answer.view, *known, self._reader.part)

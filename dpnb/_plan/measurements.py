@@ -337,6 +337,12 @@ AnyView = (
     | BoundsView
 )
 
+
+def is_regression(view: AnyView) -> bool:
+    """Whether a view is that of a linear regression."""
+    return isinstance(view, SlopesView) or (isinstance(view, MomentsView) and view.statistic == "regression")
+
+
 # --- as text ----------------------------------------------------------------------------------------------------------
 
 # Made once, at import: msgspec may crash where two threads need a type for the first time at once.

@@ -38,19 +38,20 @@ def divided(core: SessionCore, target: Target, shares: Sequence[Fraction], descr
 
 
 def losses_of(
-    core: SessionCore, targets: Sequence[Target], description: str, first: Sequence[GDP] = ()
+    core: SessionCore, targets: Sequence[Target], description: str, before: Sequence[GDP] = ()
 ) -> tuple[list[GDP], bool]:
-    """What some charges cost, the `first` of known losses, one after another, and whether all of them fit.
+    """What some charges cost, one after another and `before` them others, and whether all of them fit.
+
+    The losses include those before.
 
     Under individual accounting a charge never ends the budget of all units, so any charges fit.
     """
-    account, losses, fits = core.account, list[GDP](), True
+    account, losses, fits = core.account, list(before), True
     state = account.filter
-    steps: list[GDP | Target] = [*first, *targets]
-    for step in steps:
-        loss = step if isinstance(step, GDP) else _loss(core, state, step, description)
-        losses.append(loss)
-        counted = account.guarantee.to_filter_loss(loss)
+    for at in range(len(before) + len(targets)):
+        if at >= len(before):
+            losses.append(_loss(core, state, targets[at - len(before)], description))
+        counted = account.guarantee.to_filter_loss(losses[at])
         fits = fits and state.admits(counted)
         state = state.step(counted) if fits else state
     return losses, fits or account.individual

@@ -155,16 +155,8 @@ class BaseSession(Launches["SubSession", "PartSession"], Batches, BudgetRequests
         if not isinstance(argument, str) or argument not in schemas:
             known = ", ".join(map(repr, filter(None, schemas))) or "a table without a name: write .frame"
             raise PlanError(f"table: must be a table of this session; got {name!r}; the tables are {known}")
-        return Frame(
-            TableView(
-                core.rows(name),
-                schemas,
-                core.tables.units,
-                partial(regression_or_query, core),
-                self._discovery,
-                self._fit,
-            )
-        )
+        ask = partial(regression_or_query, core)
+        return Frame(TableView(core.rows(name), schemas, core.tables.units, ask, self._discovery, self._fit))
 
     def count_active_units(self, label: str, *, table: str = "") -> Query:
         """The number of privacy units that can still pay, under individual accounting, as a query.

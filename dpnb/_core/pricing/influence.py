@@ -138,10 +138,8 @@ def scores_query(
     return Plan(products, plan.where, source=plan.source), shown
 
 
-def released_coefficients(model: LeastSquares, plan: Plan) -> list[float]:
+def released_coefficients(model: LeastSquares) -> list[float]:
     """The coefficients of scaled numbers, to a hundredth of their noise."""
-    if not model.is_definite:
-        raise PlanError(f"population: the coefficients are not known; got the {plan.words}; refine the answer first")
     return [_rounded(*one) for one in zip(model.scaled.tolist(), model.scaled_noise.tolist(), strict=True)]
 
 

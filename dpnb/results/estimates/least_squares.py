@@ -9,8 +9,14 @@ has independent noise, so to first order, with g_s the change of b - A beta by o
 * Homoskedastic: where each row is a unit and the errors have one variance sigma^2, whatever the predictors are, M is
   sigma^2 A, which needs no further measurement.
 * Robust: M is measured at the released coefficients (White 1980, HC0); where units have several rows, e_u x_u is the
-  sum over the rows of the unit (Liang and Zeger 1986).  As for every measured M (`population`), its noise scale is
-  added once: to the variance of each coefficient, that of its entry.
+  sum over the rows of the unit (Liang and Zeger 1986).
+
+To the measured variance V of a coefficient through sampling, at least 0, `MARGIN` times its noise scale t is added,
+since V enters with its root.  With v the variance of the coefficient's noise, t/v is about 0.3 to 1.2 mu where a fifth
+of the charge is for M (one to twelve predictors: normal, skewed, binary).  At the largest, an interval of 95% covers,
+whatever V is, 95.0 to 96.6% at mu 0.25, 94.8 to 97.4% at 0.5, 94.3 to 98.4% at 1 and 93.5 to 99.2% at 2 (integrals of
+the normal distribution).  Without the addition these would be 94.5, 93.8, 92.5 and 90.3% at least, and with the whole t
+up to 97.9, 99.0, 99.8 and 100%.
 
 The residual sum of squares is that at the noisy coefficients, which minimise the *noisy* sum of squares: this is on
 average smaller than that at the coefficients without noise by the trace of A^-1 W, which is added.
@@ -29,7 +35,13 @@ from dpnb.results.estimates.noisy import Cells, IntervalArrays, quotient
 
 Matrix = NDArray[np.float64]
 
-INDEFINITE = "the matrix of the predictors is not clearly positive definite: its noise may have made a direction of it"
+INDEFINITE = (
+    "the matrix of the predictors is not clearly positive definite: some combination of them varies too little beside "
+    "the noise, or not at all"
+)
+
+MARGIN = 0.25
+"""How much of its noise scale is added to a measured variance."""
 
 
 @dataclass(frozen=True)
@@ -131,11 +143,11 @@ class LeastSquares:
     def homoskedastic(self) -> Matrix:
         """Covariance of the coefficients through sampling, where rows are units and errors have one variance.
 
-        The noise scale of that variance is added to it.
+        A part of its noise scale is added to that variance, as for M.
         """
         value, changes = self.residuals
         freedom = max(self.count[0] - len(self.scaled), 1.0)
-        variance = (max(value, 0.0) + float(np.sqrt((changes**2).sum()))) / freedom
+        variance = (max(value, 0.0) + MARGIN * float(np.sqrt((changes**2).sum()))) / freedom
         return np.asarray(variance * self.bread @ self.transform.T)
 
     def robust(self, products: Cells, scales: Cells) -> Matrix:
@@ -148,11 +160,15 @@ class LeastSquares:
         meat = np.zeros((size, size))
         meat[rows, columns] = meat[columns, rows] = products
         effects = self.bread[:, rows] * self.bread[:, columns] * np.where(rows == columns, 1.0, 2.0)
-        error = np.sqrt((effects**2 * scales**2).sum(axis=1))
-        # The nearest matrix without negative variances: they are due to noise.
+        variances = np.maximum(effects @ products, 0.0) + MARGIN * np.sqrt(effects**2 @ scales**2)
+        # The correlations are those of the nearest matrix without negative variances: they are due to noise.
         values, vectors = np.linalg.eigh(meat)
-        meat = (vectors * np.maximum(values, 0.0)) @ vectors.T
-        return np.asarray(self.bread @ meat @ self.bread.T + np.diag(error))
+        root = self.bread @ vectors * np.sqrt(np.maximum(values, 0.0))
+        lengths = np.sqrt((root**2).sum(axis=1))
+        root *= np.divide(np.sqrt(variances), lengths, out=np.zeros(size), where=lengths > 0)[:, None]
+        covariance = root @ root.T
+        covariance[np.diag_indices(size)] = variances
+        return np.asarray(covariance)
 
 
 def _quotient(

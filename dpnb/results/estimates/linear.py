@@ -25,12 +25,8 @@ HOMOSKEDASTIC = "homoskedastic: each row is a unit, and the errors are assumed t
 ROBUST = "robust (HC0): each row is a unit, and the errors may have different variances"
 CLUSTERED = "clustered by {unit}: its rows may depend on each other, and the errors may have different variances"
 CENSUS = "of the noise alone: in a census there is no sampling error"
+WITHIN = "coefficients and R-squared are those of deviations from the means of each unit"
 NOT_MEASURED = "unknown: the sampling error was not measured"
-
-
-def is_regression(view: AnyView) -> bool:
-    """Whether a view is that of a linear regression."""
-    return isinstance(view, SlopesView) or (isinstance(view, MomentsView) and view.statistic == "regression")
 
 
 def least_squares(query: LinearQuery, view: AnyView, sums: Cells, sigma: Cells, schema: Schema) -> LeastSquares:
@@ -95,7 +91,8 @@ def numbers_of(
     elif squares is None:
         errors = HOMOSKEDASTIC
     else:
-        errors = ROBUST if unit is None else CLUSTERED.format(unit=unit)
+        one_row = unit is None or max_rows_in_cell(query.contribution_bounds) == 1
+        errors = ROBUST if one_row else CLUSTERED.format(unit=unit)
     params = arrays.displayed[0]
     counted, variance = None, None
     if model.intercept:
@@ -115,7 +112,7 @@ def numbers_of(
         nobs=counted,
         rsquared=model.rsquared(z),
         residual_variance=variance,
-        notes=beyond_bounds(terms, params, (bounds.low, bounds.high), outcome) if model.intercept else (),
+        notes=beyond_bounds(terms, params, (bounds.low, bounds.high), outcome) if model.intercept else (WITHIN,),
     )
 
 
@@ -142,9 +139,8 @@ def beyond_bounds(
     if bounds[0] <= low and high <= bounds[1]:
         return ()
     return (
-        f"within the declared bounds of the predictors, fitted values may reach from {low:.4g} to {high:.4g}, but "
-        f"{outcome} is clamped to {bounds[0]:g} to {bounds[1]:g}: where rows are near these ends, clamping bends the "
-        "relation, and the coefficients are those of clamped values",
+        f"within the predictors' bounds, fitted values may reach from {low:.4g} to {high:.4g}, but {outcome} is "
+        f"clamped to {bounds[0]:g} to {bounds[1]:g}: near these ends, the coefficients are those of clamped values",
     )
 
 

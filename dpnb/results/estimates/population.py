@@ -55,10 +55,11 @@ from dpnb._plan.measurements import (
     Ratio,
     Single,
     Sum,
+    is_regression,
     products_of,
 )
 from dpnb.results.estimates.estimate import FeatureSlice, estimate_part, measured_squares, moment_sums
-from dpnb.results.estimates.linear import is_regression, least_squares, sampling_of
+from dpnb.results.estimates.linear import least_squares, sampling_of
 from dpnb.results.estimates.noisy import Cells, IntervalArrays, noisy_features, totals
 from dpnb.results.estimates.quantiles import Sampling as RankSampling
 from dpnb.results.estimates.quantiles import quantiles
