@@ -104,8 +104,8 @@ class Regressions(ColumnLayout):
         --------
         >>> df.regress("cost ~ age + C(plan)").description
         'regression of cost on age, plan'
-        >>> df.regress("smoker ~ age + C(plan)", family="logistic").description
-        'logistic regression of smoker on age, plan'
+        >>> df.regress("cost ~ age + C(plan)", family="poisson").description
+        'poisson regression of cost on age, plan'
         >>> answer = df.regress("cost ~ age", population=True).release(mu=0.2)
         >>> answer.conf_int().columns.tolist()
         ['population_low', 'population_high']

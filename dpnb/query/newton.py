@@ -58,9 +58,9 @@ class RegressionPreview(Explanation):
 
     Examples
     --------
-    >>> preview = df.regress("smoker ~ age", family="logistic").preview(mu=0.1)
+    >>> preview = df.regress(df["cost"] > 500, on="age", family="logistic").preview(mu=0.1)
     >>> len(preview.steps), preview.fits
-    (3, True)
+    (4, True)
     """
 
     cost: GDP = field(default_factory=lambda: GDP(0))
@@ -86,9 +86,9 @@ class NewtonRegression(Unreleased):
 
     Examples
     --------
-    >>> query = df.regress("smoker ~ age", family="logistic")
+    >>> query = df.regress(df["cost"] > 500, on="age", family="logistic")
     >>> query.description
-    'logistic regression of smoker on age'
+    'logistic regression of cost > 500 on age'
     >>> query.preview(mu=0.1).fits
     True
     """
@@ -197,7 +197,7 @@ class NewtonRegression(Unreleased):
 
         Examples
         --------
-        >>> preview = df.regress("smoker ~ age", family="logistic").preview(share=0.2)
+        >>> preview = df.regress(df["cost"] > 500, on="age", family="logistic").preview(share=0.2)
         >>> round(preview.cost_fraction, 2)
         0.2
         """
@@ -260,7 +260,7 @@ class NewtonRegression(Unreleased):
 
         Examples
         --------
-        >>> result = df.regress("smoker ~ age", family="logistic").release(mu=0.5)
+        >>> result = df.regress(df["cost"] > 500, on="age", family="logistic").release(mu=0.2)
         >>> result.params.index.tolist()
         ['Intercept', 'age']
         """
@@ -309,7 +309,7 @@ class NewtonRegression(Unreleased):
 
         Examples
         --------
-        >>> df.regress("smoker ~ age", family="logistic").explain().facts[0][0]
+        >>> df.regress(df["cost"] > 500, on="age", family="logistic").explain().facts[0][0]
         'steps'
         """
         facts = [("steps", "; then ".join(self._step_words()))]

@@ -23,6 +23,7 @@ from dpnb.interactive.noise_reduction import NoiseReduction
 from dpnb.interactive.partition import Partition
 from dpnb.interactive.threshold.scan import ThresholdScan
 from dpnb.ledger import Charge, Ledger
+from dpnb.query.newton import NewtonRegression
 from dpnb.query.regression import RegressionQuery
 from dpnb.results.answer import History
 from dpnb.results.batch import BatchAnswer, TableWithMargins
@@ -126,6 +127,7 @@ assert_type(frame.count_units(), Query)
 assert_type(frame.discover("site"), Query)
 assert_type(frame.agg(n="count", x=("x", "mean"), late=(frame["x"], "std"), weights={"n": 2.0}), Query)
 assert_type(frame.regress("x", on=["site"]), RegressionQuery)
+assert_type(frame.regress("x ~ site", family="poisson"), NewtonRegression)
 assert_type(frame[["x"]].mean(), Query)
 assert_type(frame.describe(), Query)
 assert_type(frame.corr(), Query)
