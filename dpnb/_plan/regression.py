@@ -23,8 +23,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import get_args
 
+from dpnb._plan.expressions.dtypes import Boolean, Categorical, Numeric
 from dpnb._plan.expressions.nodes import Expression
-from dpnb._plan.expressions.rules import numeric_dtype_of, public_keys_of
+from dpnb._plan.expressions.rules import dtype_of, numeric_dtype_of, public_keys_of
 from dpnb._plan.expressions.text import explained, words
 from dpnb._plan.measurements import Coefficients, Family, Gradient, ModelLoss, RegressionModel, ScoreSums
 from dpnb.errors import PlanError
@@ -186,7 +187,9 @@ def _scale(node: Expression, schema: Schema) -> tuple[float, float]:
 
 
 def _indicators(node: Expression, schema: Schema) -> int:
-    if len(public_keys_of(node, schema) or ()) < 2:
+    kind = dtype_of(node, schema)
+    listed = isinstance(kind, Categorical | Boolean) or (isinstance(kind, Numeric) and kind.whole)
+    if not listed or len(public_keys_of(node, schema) or ()) < 2:
         raise PlanError(f"fit: {words(node)} must have at least two public values; leave it out")
     return len(public_keys_of(node, schema) or ()) - 1
 
