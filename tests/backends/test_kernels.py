@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 import dpnb
+from dpnb import threads
 from dpnb._backends.memory import blocks as blocks_module
 from dpnb._backends.memory import kernels as compiled
 from dpnb._backends.memory import memory_backend
@@ -305,7 +306,8 @@ def threads_of(rows: int, monkeypatch: pytest.MonkeyPatch, *, depends: bool) -> 
 
     compilation = compiled._Compilation()
     monkeypatch.setattr(compiled, "_compiled", lambda: started.append(compiled.THREAD))
-    monkeypatch.setattr(blocks_module, "ThreadTask", Counted)
+    monkeypatch.setattr(threads, "ThreadTask", Counted)
+    monkeypatch.setattr(blocks_module, "_helpers", threads.Helpers())
     monkeypatch.setattr(blocks_module, "cores", lambda: 3)
     begin = (lambda: rows >= 2**20 and compilation.start()) if depends else compilation.start
     monkeypatch.setattr(memory_backend, "start_compiling", begin)
