@@ -49,15 +49,16 @@ class ReleaseKind(Kind[Release]):
                 "observation might exclude units and could not be combined with earlier ones; nothing was charged"
             )
         earlier = state.combined.observations
-        if not loss.mu_squared and not earlier:
+        squared, known = loss.mu_squared, state.known_loss
+        if not squared and not earlier:
             raise RequestError(f"{state.description}: {target.words} measures nothing; give a larger target")
         sigma = tau = None
         stored = 0
-        if loss.mu_squared:
+        if squared:
             refuse_after_final(state, target)
             pricer.account.refuse_if_no_unit_left(state.description, pricer.version)
             refuse_above(conditions.at_most, loss, state.description)
-            admit(pricer.account, state.description, loss, state.known_loss)
+            admit(pricer.account, state.description, loss, known)
             stored = stored_bytes(state.measured.numbers, loss) + stored_words_bytes(state.description)
             sigma = sigma_for(state.measured.l2_sensitivity_squared, loss)
             if earlier:
@@ -67,11 +68,11 @@ class ReleaseKind(Kind[Release]):
         charges = pricer.observations(plan, request.view) if earlier else []
         columns = {
             "query_key": query_key(plan),
-            "total_loss": max(total, state.known_loss, key=lambda loss: loss.mu_squared),
+            "total_loss": total if total.mu_squared >= known.mu_squared else known,
             "loss": loss,
             "sigma": sigma,
             "tau": tau,
-            "observations": tuple(charge.id for charge in charges),
+            "observations": tuple([charge.id for charge in charges]),
         }
         return [Price(request, request.key, columns, state.description, stored)]
 
