@@ -29,7 +29,7 @@ from dpnb.accounting.budget import Budget
 from dpnb.accounting.grid import capped_up
 from dpnb.accounting.losses import GDP, Loss
 from dpnb.errors import DpnbError, RequestError
-from dpnb.interactive.descent.options import FitArguments, StoredStart, descent_request
+from dpnb.interactive.descent.options import descent_request
 from dpnb.interactive.launch_request import LaunchRequest
 from dpnb.interactive.noise_reduction import noise_reduction_request
 from dpnb.interactive.partition import partition_request_by
@@ -199,20 +199,7 @@ def _launch_request(core: SessionCore, known: Launch | None, request: LaunchMech
             core.check(plan, view)
             return noise_reduction_request(core, lambda _: known, plan, view, name, initial, most)
         case DescendGradient() as one:
-            start = None if one.start is None else StoredStart(one.start)
-            options = FitArguments(
-                mu=one.mu,
-                steps=one.steps,
-                clip_norm=one.clip_norm,
-                learning_rate=one.learning_rate,
-                chains=one.chains,
-                public_size=one.public_size,
-                check_every=one.check_every,
-                check_mu=one.check_mu,
-                patience=one.patience,
-                start=start,
-            )
-            return descent_request(core, one.rows, one.model, one.terms, name, options)
+            return descent_request(core, one.rows, one.model, one.terms, name, one)
 
 
 def _budget(stored: dict[str, str]) -> Budget:
