@@ -14,7 +14,7 @@ from typing import Any
 from dpnb._core.accountant.admission import admit_launch
 from dpnb._core.accountant.tree import KINDS, Launch
 from dpnb._core.core import SessionCore
-from dpnb._core.execution.executor import Kind, Price
+from dpnb._core.execution.executor import Kind, PricedRow
 from dpnb._request import (
     CloseMechanism,
     Conditions,
@@ -83,7 +83,7 @@ class LaunchKind(Kind[LaunchMechanism]):
         """The kind of mechanism and the name."""
         return f"{KINDS[type(request.mechanism)]} {request.name}"
 
-    def price(self, request: LaunchMechanism, conditions: Conditions) -> list[Price]:
+    def price(self, request: LaunchMechanism, conditions: Conditions) -> list[PricedRow]:
         """What the mechanism is charged at launch, with the values that are fixed then, and its hidden noise."""
         launch = launch_request(self._core, self.named(request.name), request)
         loss = capped_up(launch.loss, self.account.filter)
@@ -101,7 +101,7 @@ class LaunchKind(Kind[LaunchMechanism]):
             "charged": charged,
             "launch": resolved,
         }
-        return [Price(request, request.key, columns, undo=undo)]
+        return [PricedRow(request, request.key, columns, undo=undo)]
 
     def admitted(self, launch: LaunchRequest, loss: Loss) -> Loss:
         """What the filter counts; refuses a launch that is not allowed or does not fit.  Call in the transaction."""
@@ -145,11 +145,11 @@ class CloseKind(Kind[CloseMechanism]):
     def refuse_ended(self, request: CloseMechanism, conditions: Conditions) -> None:
         """Nothing ends what closes a mechanism."""
 
-    def price(self, request: CloseMechanism, conditions: Conditions) -> list[Price]:
+    def price(self, request: CloseMechanism, conditions: Conditions) -> list[PricedRow]:
         """Nothing."""
         columns = columns_of_close(self.launch(request))
         del columns["request"]
-        return [Price(request, unique_key(), columns)]
+        return [PricedRow(request, unique_key(), columns)]
 
     def is_answer(self, request: CloseMechanism, rows: Sequence[Charge]) -> bool:
         """Whether a row is that of the close."""

@@ -56,7 +56,7 @@ R = TypeVar("R", bound=Request)
 
 
 @dataclass(frozen=True)
-class Price:
+class PricedRow:
     """The charge of one row, and what its answer needs at most."""
 
     request: Request  # as the row stores it
@@ -82,7 +82,7 @@ class Kind(NotCopyable, ABC, Generic[R]):
         """The node that pays."""
         return self.account.root_node
 
-    def alone(self, request: R) -> AbstractContextManager[object]:
+    def lock(self, request: R) -> AbstractContextManager[object]:
         """The lock that is held from the charge of a request to its answer."""
         return nullcontext()
 
@@ -100,7 +100,7 @@ class Kind(NotCopyable, ABC, Generic[R]):
         return {}
 
     @abstractmethod
-    def price(self, request: R, conditions: Conditions) -> list[Price]:
+    def price(self, request: R, conditions: Conditions) -> list[PricedRow]:
         """The charges of a request, once every filter on the path has admitted them; called in the transaction."""
 
     def answer(self, request: R, row: Charge) -> Charge:
@@ -181,7 +181,7 @@ class LocalExecutor(Executor):
         self._tables, self._reader = tables, reader
 
     def _run(self, kind: Kind[Any], request: Request, conditions: Conditions) -> list[Charge]:
-        with kind.alone(request):
+        with kind.lock(request):
             known, prepared = self.find(request), None
             if kind.reads_rows and (not known or any(row.status != "released" for row in known)):
                 self._tables.ready()
@@ -195,7 +195,7 @@ class LocalExecutor(Executor):
     ) -> list[Charge]:
         """The rows of a request: the recorded ones, or new ones, which are durable when this returns."""
         ledger, node = self.account.ledger, kind.node(request)
-        prices: list[Price] = []
+        prices: list[PricedRow] = []
         try:
             with ledger.transaction():
                 known = kind.recorded(request)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from dpnb._compile.work import stored_bytes, stored_words_bytes
 from dpnb._core.accountant.admission import admit, refuse_above
-from dpnb._core.execution.executor import Kind, Price
+from dpnb._core.execution.executor import Kind, PricedRow
 from dpnb._core.pricing.pricer import QueryPricer, cell_subset, refuse_after_final
 from dpnb._core.unit_budgets import IndividualAccounting
 from dpnb._plan.identity import query_key
@@ -33,11 +33,11 @@ class ReleaseKind(Kind[Release]):
         super().__init__(pricer)
         self._source, self._individuals = source, individuals
 
-    def alone(self, request: Release) -> AbstractContextManager[object]:
+    def lock(self, request: Release) -> AbstractContextManager[object]:
         """Under individual accounting, rows are answered in the order in which they were charged."""
         return nullcontext() if self._individuals is None else self._individuals.lock.checked()
 
-    def price(self, request: Release, conditions: Conditions) -> list[Price]:
+    def price(self, request: Release, conditions: Conditions) -> list[PricedRow]:
         """The additional loss at which the query meets its target; zero if its observations meet it already."""
         plan, target, pricer = request.plan, request.target, self.pricer
         state = pricer.state(plan, request.view, target.groups)
@@ -74,7 +74,7 @@ class ReleaseKind(Kind[Release]):
             "tau": tau,
             "observations": tuple([charge.id for charge in charges]),
         }
-        return [Price(request, request.key, columns, state.description, stored)]
+        return [PricedRow(request, request.key, columns, state.description, stored)]
 
     def answer(self, request: Release, row: Charge) -> Charge:
         """The noisy sums of the groups that the target applies to."""
