@@ -30,15 +30,15 @@ from dpnb.session import snapshot
 from dpnb.session.base import BaseSession
 from service.running import running
 
-MODULES, MODULES_WITH_A_SERVICE = 69, 104
+MODULES, MODULES_WITH_A_SERVICE = 68, 102
 """The largest numbers of modules that a release passes; they only fall, too."""
 
 LIMITS = {
-    "release": 545,
-    "gauges": 313,
-    "gauges after a release": 450,
-    "preview": 1_541,
-    "preview of another query": 1_767,
+    "release": 500,
+    "gauges": 300,
+    "gauges after a release": 435,
+    "preview": 1_500,
+    "preview of another query": 1_725,
 }
 """The largest numbers of calls.  They only fall: where a change needs fewer calls, the limit follows."""
 
@@ -122,7 +122,6 @@ def test_gauges_and_previews_need_few_calls(session: dpnb.Session) -> None:
     with passed() as modules:
         query.release(mu=0.05)
     found["release"] = modules.total()
-    print(found)
     needed = {name: f"{count} calls, of at most {LIMITS[name]}" for name, count in found.items()}
     assert all(SLACK * LIMITS[name] <= count <= LIMITS[name] for name, count in found.items()), needed
 
@@ -132,7 +131,6 @@ def test_a_release_passes_few_modules(session: dpnb.Session) -> None:
     query.preview()
     with passed() as modules:
         query.release(mu=0.05)
-    print("M", len(modules))
     assert len(modules) <= MODULES, sorted(modules)
 
 
@@ -145,7 +143,6 @@ def test_a_release_through_a_service_passes_few_modules(session: dpnb.Session, t
             modules.clear()
             query.release(mu=0.05)
             found = sorted(modules)
-    print("S", len(found))
     assert len(found) <= MODULES_WITH_A_SERVICE, found
 
 

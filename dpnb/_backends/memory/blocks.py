@@ -137,10 +137,9 @@ def even_blocks(rows: int, at_most: int | None = None, size: int = ROWS_AT_ONCE)
 def by_blocks(work: Callable[[B], T], blocks: Sequence[B], at_once: int | None = None) -> list[T]:
     """The results of `work` for each block, in order.
 
-    Threads that stay help the calling one: as many as cores, at most `at_once`.  A process shows its threads, and the
-    number of blocks is private, so they are started before the first block of any query; how many of them have work
-    shows no more than the time that it takes.  Work on a block has no helpers.  After an exception, an interrupt or a
-    request to end the work no further block is begun.
+    The number of threads does not depend on that of blocks, which is private: as many as cores, at most `at_once`, with
+    the calling one.  The others stay, and are woken however many blocks there are.  Work on a block has no helpers.
+    After an exception, an interrupt or a request to end the work no further block is begun.
     """
     results: dict[int, T] = {}
     pending = deque(enumerate(blocks))
@@ -169,7 +168,7 @@ def by_blocks(work: Callable[[B], T], blocks: Sequence[B], at_once: int | None =
             wanted = min(cores(), at_once or cores()) - 1
             with suppress(RuntimeError):  # the system has no more threads: whether this fails must not depend on rows
                 _helpers.grow(wanted)
-            helpers += [ThreadTask(work_on_pending) for _ in range(min(wanted, _helpers.number, len(blocks) - 1))]
+            helpers += [ThreadTask(work_on_pending) for _ in range(min(wanted, _helpers.number))]
             for helper in helpers:
                 _helpers.help_with(helper)
         work_on_pending()
