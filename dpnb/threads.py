@@ -123,7 +123,7 @@ class Helpers:
         self.number = 0
 
     def grow(self, number: int) -> None:
-        """Start threads until there are so many; a `RuntimeError` if the system cannot start another one."""
+        """Start threads until this number runs; a `RuntimeError` if the system cannot start one."""
         while self.number < number:
             ThreadTask(self._work).start()
             self.number += 1
