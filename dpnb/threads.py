@@ -11,6 +11,8 @@ that between its steps, and while it waits, and then ends as after an interrupt.
 from __future__ import annotations
 
 import _thread
+import os
+import queue
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -93,6 +95,7 @@ class ThreadTask(Generic[T]):
             del error  # its traceback refers to this frame: a reference cycle
 
     def _run(self) -> None:
+        """Do the work; called once, by the thread that does it."""
         self.has_begun = True
         work, self._work = cast(Callable[[], T], self._work), None  # it may hold rows, and refer to this task
         try:
@@ -102,3 +105,33 @@ class ThreadTask(Generic[T]):
         del work
         self.has_ended = True
         self._running.release()
+
+
+class Helpers:
+    """Threads that wait for tasks and stay: starting a thread takes longer than a query of a small table.
+
+    They do not keep the interpreter from exiting; a fork has none of them, and starts its own.
+    """
+
+    def __init__(self) -> None:
+        self._forget()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._forget)
+
+    def _forget(self) -> None:
+        self._tasks: queue.SimpleQueue[ThreadTask[None]] = queue.SimpleQueue()
+        self.number = 0
+
+    def grow(self, number: int) -> None:
+        """Start threads until this number runs; a `RuntimeError` if the system cannot start one."""
+        while self.number < number:
+            ThreadTask(self._work).start()
+            self.number += 1
+
+    def help_with(self, task: ThreadTask[None]) -> None:
+        """Let the next thread that is free do a task."""
+        self._tasks.put(task)
+
+    def _work(self) -> None:
+        while True:
+            self._tasks.get()._run()  # without a name, which would keep the task while the thread waits

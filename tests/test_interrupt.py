@@ -31,6 +31,7 @@ from dpnb._core.execution import executor, releases
 from dpnb._core.pricing.pricer import QueryPricer
 from dpnb._core.unit_budgets import IndividualAccounting
 from dpnb.ledger import Ledger
+from dpnb.threads import Helpers
 
 if sys.platform == "win32":
     pytest.skip("needs SIGINT and fork", allow_module_level=True)
@@ -154,11 +155,12 @@ def watched(pipe: Connection, stage: str) -> Iterator[list[str]]:
 
 
 def left_threads() -> list[str]:
-    """Where other threads are; waits for those that are about to end."""
+    """Where other threads are, without those that wait for work; waits for those that are about to end."""
 
     def others() -> list[str]:
         own = threading.get_ident()
-        return [str(frame.f_code) for thread, frame in sys._current_frames().items() if thread != own]
+        codes = [frame.f_code for thread, frame in sys._current_frames().items() if thread != own]
+        return [str(code) for code in codes if code is not Helpers._work.__code__]
 
     with suppress(AssertionError):
         wait_until(lambda: not others(), "the end of all threads")

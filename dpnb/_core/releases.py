@@ -139,8 +139,8 @@ class ReleasePipeline(NotCopyable):
             kind = RegressionAnswer
             more = {"measured": partial(self.numbers_of, reader), "is_final": refinement.is_final}
         return kind(
-            description=describe_plan(plan, view),
-            names=tuple(group.name for group in plan.group_by) if table is None else (table.name,),
+            description=reader.description,
+            names=tuple([group.name for group in plan.group_by]) if table is None else (table.name,),
             keys=reader.keys if table is None else tuple((row,) for row in table.rows),
             outputs=reader.outputs if table is None else table.outputs,
             arrays=reader.arrays if table is None else table.arranged(reader.arrays),

@@ -25,7 +25,7 @@ from dpnb._core.pricing.previews import preview
 from dpnb._plan.plan import MAX_WORDS, shortened_words
 from dpnb._request import ALWAYS, Release, RequestBudget
 from dpnb.accounting.losses import GDP, PureGDP
-from dpnb.accounting.losses.amounts import as_amount
+from dpnb.accounting.losses.gaussian import as_amount
 from dpnb.errors import RequestError, printable
 from dpnb.ledger import ROOT, Charge, node_of
 from dpnb.ledger.charge import BUDGET_REQUEST, unique_key

@@ -11,7 +11,7 @@ from dpnb._core.pricing.public_knowledge import count_code
 from dpnb._core.releases import ReleasePipeline
 from dpnb.accounting.exact import decimal_sqrt_down, decimal_up
 from dpnb.accounting.losses import GDP, Loss, PureDP
-from dpnb.accounting.losses.amounts import as_amount
+from dpnb.accounting.losses.gaussian import as_amount
 from dpnb.copying import NotCopyable
 from dpnb.errors import BudgetExceeded
 from dpnb.ledger import Charge, refuse_unreadable

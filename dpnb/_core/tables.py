@@ -220,8 +220,7 @@ class PrivateTables(NotCopyable):
 
     def refuse_observed(self, plan: Plan, observations: int) -> None:
         """Refuse a query whose observations so far are above `work_limits`."""
-        if observations:
-            self.work_limits.refuse_observed(plan.words, work_of(plan, self.schema(plan.source)), observations)
+        self.work_limits.refuse_observed(plan.words, work_of(plan, self.schema(plan.source)), observations)
 
     def compile(self, plan: Plan, subset: tuple[int, ...] | None = None) -> LinearQuery:
         """The linear query of a plan, for all of its cells or a subset of them.

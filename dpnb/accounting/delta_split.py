@@ -17,7 +17,7 @@ from typing import Protocol
 
 from dpnb.accounting.conversions import epsilon_of_gdp
 from dpnb.accounting.losses import ApproxDP, Loss
-from dpnb.accounting.losses.amounts import is_gaussian
+from dpnb.accounting.losses.gaussian import is_gaussian
 
 STEPS = 2**24
 """Numbers of releases are multiples of 1/STEPS."""

@@ -31,7 +31,7 @@ from dpnb.accounting.exact import decimal_sqrt_down, decimal_up, display_up, exa
 from dpnb.accounting.filters import FILTERS, Filter, UnboundedFilter
 from dpnb.accounting.individual import worst_case_filter
 from dpnb.accounting.losses import GDP, Loss, PureDP, PureGDP, loss_from_json
-from dpnb.accounting.losses.amounts import is_gaussian
+from dpnb.accounting.losses.gaussian import is_gaussian
 from dpnb.accounting.no_budget import NoBudget
 from dpnb.errors import InvalidValueError, LedgerError, RequestError
 

@@ -30,7 +30,7 @@ from dpnb._request import BatchTable, LaunchMechanism, Release, ScanThreshold, S
 from dpnb._target import Target
 from dpnb.accounting.guarantee import PrivacyGuarantee
 from dpnb.accounting.losses import PureGDP
-from dpnb.accounting.losses.amounts import as_amount
+from dpnb.accounting.losses.gaussian import as_amount
 from dpnb.accounting.partition_cost import PartRef
 from dpnb.copying import NotCopyable
 from dpnb.curator.audit_scopes import Audit, AuditedSum, AuditScope, guarantee_of

@@ -14,7 +14,7 @@ from dpnb.accounting.conversions import residue_charge
 from dpnb.accounting.convert import convert
 from dpnb.accounting.guarantee import PrivacyGuarantee, make_guarantee
 from dpnb.accounting.losses import GDP, Loss, PureGDP
-from dpnb.accounting.losses.amounts import as_amount
+from dpnb.accounting.losses.gaussian import as_amount
 from dpnb.accounting.partition_cost import NO_PARTS, PartRef, PartSums
 
 ROUNDING = 1 + Fraction(1, 2**40)

@@ -12,7 +12,7 @@ from dpnb._backends.guard import isolated_numeric_settings, run_guarded
 from dpnb._core import registry
 from dpnb._core.accountant.tree import ABOVE_THRESHOLD, Launch
 from dpnb._core.core import SessionCore
-from dpnb._core.execution.executor import Kind, Price
+from dpnb._core.execution.executor import Kind, PricedRow
 from dpnb._core.history.launch_text import describe_comparison
 from dpnb._plan.identity import query_key
 from dpnb._plan.plan import Plan
@@ -52,7 +52,7 @@ class ComparisonKind(Kind[CompareWithThreshold]):
         """The node of the scan."""
         return node_of(self._scan(request).id)
 
-    def alone(self, request: CompareWithThreshold) -> AbstractContextManager[object]:
+    def lock(self, request: CompareWithThreshold) -> AbstractContextManager[object]:
         """The lock of the hidden noise: of two threads with the same query, the second returns the first one's row."""
         hidden = hidden_noise(self._scan(request))
         return nullcontext() if hidden is None else hidden.lock
@@ -81,9 +81,9 @@ class ComparisonKind(Kind[CompareWithThreshold]):
         words = [printable(describe_comparison(request.plan, result)), *[None] * 5]
         return {"result": result, "words": json.dumps(words, ensure_ascii=False)}
 
-    def price(self, request: CompareWithThreshold, conditions: Conditions) -> list[Price]:
+    def price(self, request: CompareWithThreshold, conditions: Conditions) -> list[PricedRow]:
         """Nothing: it was paid for at launch."""
-        return [Price(request, request.key, {"query_key": query_key(request.plan), "loss": GDP(0)})]
+        return [PricedRow(request, request.key, {"query_key": query_key(request.plan), "loss": GDP(0)})]
 
     @isolated_numeric_settings()
     def _answer(self, core: Core, plan: Plan, threshold: Fraction) -> dict[str, Any]:

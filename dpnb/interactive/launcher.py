@@ -78,7 +78,7 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
         """The mechanisms by name; for each name the newest."""
         return MechanismMapping((launch.name, self.attached(launch)) for launch in self._launches.here())
 
-    def told(self) -> list[dict[str, Any]]:
+    def entries(self) -> list[dict[str, Any]]:
         """The mechanisms as the panel shows them, including those launched in parts of the table."""
         entries = []
         for launch in self._account.tree.launches_in(self._account.root_node):

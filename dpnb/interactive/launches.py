@@ -14,7 +14,7 @@ from typing import Any
 from dpnb._core.accountant.admission import admit_launch
 from dpnb._core.accountant.tree import KINDS, Launch
 from dpnb._core.core import SessionCore
-from dpnb._core.execution.executor import Kind, Price
+from dpnb._core.execution.executor import Kind, PricedRow
 from dpnb._request import (
     CloseMechanism,
     Conditions,
@@ -29,7 +29,7 @@ from dpnb.accounting.budget import Budget
 from dpnb.accounting.grid import capped_up
 from dpnb.accounting.losses import GDP, Loss
 from dpnb.errors import DpnbError, RequestError
-from dpnb.interactive.descent.options import FitArguments, StoredStart, descent_request
+from dpnb.interactive.descent.options import descent_request
 from dpnb.interactive.launch_request import LaunchRequest
 from dpnb.interactive.noise_reduction import noise_reduction_request
 from dpnb.interactive.partition import partition_request_by
@@ -83,7 +83,7 @@ class LaunchKind(Kind[LaunchMechanism]):
         """The kind of mechanism and the name."""
         return f"{KINDS[type(request.mechanism)]} {request.name}"
 
-    def price(self, request: LaunchMechanism, conditions: Conditions) -> list[Price]:
+    def price(self, request: LaunchMechanism, conditions: Conditions) -> list[PricedRow]:
         """What the mechanism is charged at launch, with the values that are fixed then, and its hidden noise."""
         launch = launch_request(self._core, self.named(request.name), request)
         loss = capped_up(launch.loss, self.account.filter)
@@ -101,7 +101,7 @@ class LaunchKind(Kind[LaunchMechanism]):
             "charged": charged,
             "launch": resolved,
         }
-        return [Price(request, request.key, columns, undo=undo)]
+        return [PricedRow(request, request.key, columns, undo=undo)]
 
     def admitted(self, launch: LaunchRequest, loss: Loss) -> Loss:
         """What the filter counts; refuses a launch that is not allowed or does not fit.  Call in the transaction."""
@@ -145,11 +145,11 @@ class CloseKind(Kind[CloseMechanism]):
     def refuse_ended(self, request: CloseMechanism, conditions: Conditions) -> None:
         """Nothing ends what closes a mechanism."""
 
-    def price(self, request: CloseMechanism, conditions: Conditions) -> list[Price]:
+    def price(self, request: CloseMechanism, conditions: Conditions) -> list[PricedRow]:
         """Nothing."""
         columns = columns_of_close(self.launch(request))
         del columns["request"]
-        return [Price(request, unique_key(), columns)]
+        return [PricedRow(request, unique_key(), columns)]
 
     def is_answer(self, request: CloseMechanism, rows: Sequence[Charge]) -> bool:
         """Whether a row is that of the close."""
@@ -199,20 +199,7 @@ def _launch_request(core: SessionCore, known: Launch | None, request: LaunchMech
             core.check(plan, view)
             return noise_reduction_request(core, lambda _: known, plan, view, name, initial, most)
         case DescendGradient() as one:
-            start = None if one.start is None else StoredStart(one.start)
-            options = FitArguments(
-                mu=one.mu,
-                steps=one.steps,
-                clip_norm=one.clip_norm,
-                learning_rate=one.learning_rate,
-                chains=one.chains,
-                public_size=one.public_size,
-                check_every=one.check_every,
-                check_mu=one.check_mu,
-                patience=one.patience,
-                start=start,
-            )
-            return descent_request(core, one.rows, one.model, one.terms, name, options)
+            return descent_request(core, one.rows, one.model, one.terms, name, one)
 
 
 def _budget(stored: dict[str, str]) -> Budget:

@@ -20,7 +20,7 @@ import msgspec
 
 from dpnb.accounting.exact import from_text
 from dpnb.accounting.losses import GDP, Loss, PureGDP, loss_from_json
-from dpnb.accounting.losses.amounts import is_gaussian
+from dpnb.accounting.losses.gaussian import is_gaussian
 from dpnb.errors import InvalidValueError, LedgerError, printable
 from dpnb.ledger.connection import refuse_unreadable
 from dpnb.ledger.node import UNCOUNTED, is_node

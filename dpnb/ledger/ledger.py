@@ -184,8 +184,13 @@ class Ledger(LedgerQueries, NotCopyable):
         it is known.
         """
         with self.lock.checked():
-            if not self._has_all_summaries() and not (until is not None and until <= len(self._summaries)):
-                clause, arguments = self._written(len(self._summaries))
+            known = len(self._summaries)
+            if self._is_writing:  # the transaction has verified the chain and blocks writers
+                has_all = self._followed is not None and known >= self._followed.number
+            else:
+                has_all = self._moment.end > time.monotonic()
+            if not (has_all or (until is not None and until <= known)):
+                clause, arguments = self._written(known)
                 rows = self._file.run(f"SELECT {row.SUMMARY_COLUMNS} FROM events {clause}", *arguments)  # noqa: S608
                 self._summaries += [summary_of(values) for values in rows]
             return self._summaries[after:]
@@ -209,15 +214,6 @@ class Ledger(LedgerQueries, NotCopyable):
             yield
         finally:
             self._moment.end = before
-
-    def _has_all_summaries(self) -> bool:
-        """Whether no row is to be looked for.
-
-        In a transaction none is missing, since that has verified the chain and blocks writers.
-        """
-        if self._is_writing:
-            return self._followed is not None and len(self._summaries) >= self._followed.number
-        return self._moment.end > time.monotonic()
 
     def charges(self, after: int = 0) -> list[Charge]:
         """The committed rows with an id larger than `after`, in order."""
@@ -379,19 +375,18 @@ class Ledger(LedgerQueries, NotCopyable):
     def _finish(self, charge: Charge, status: str, result: str | None, words: str | None = None) -> bool:
         """Write the status and the result of a charge, unless it is released already; whether that was written."""
         try:
-            return self._write_end(charge, status, result, words)
+            with self.transaction():
+                ((chained,),) = self._file.run("SELECT hash FROM events WHERE id = ?", charge.id)
+                answer = status, result, words, *sealed(result, words)
+                return bool(
+                    self._file.change(f"{UPDATE} AND status != 'released'", *end_of(chained, answer), charge.id)
+                )
         except StorageFull as error:
             full = str(error)
         raise StorageFull(
             f"{full}; the charge stands, and has no answer; repeating the release with the same arguments then uses "
             "the same charge"
         )
-
-    def _write_end(self, charge: Charge, status: str, result: str | None, words: str | None) -> bool:
-        with self.transaction():
-            ((chained,),) = self._file.run("SELECT hash FROM events WHERE id = ?", charge.id)
-            answer = status, result, words, *sealed(result, words)
-            return bool(self._file.change(f"{UPDATE} AND status != 'released'", *end_of(chained, answer), charge.id))
 
     def close(self) -> None:
         """Close the file; the ledger cannot be used afterwards.  It is also closed when it is garbage-collected."""

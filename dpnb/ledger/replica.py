@@ -71,7 +71,7 @@ class RowsCopy(ReadOnlyLedger):
             pass
 
     def _append(self, rows: list[dict[str, Any]]) -> None:
-        with self._file.transaction():
+        with self.lock.checked(), self._file.transaction():
             for stored in rows:
                 self._file.run(INSERT, *(stored[name] for name in row.COLUMNS))
             head = ChainHead(rows[-1]["id"], rows[-1]["hash"])

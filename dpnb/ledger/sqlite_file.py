@@ -170,29 +170,28 @@ class SqliteFile:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Block all other writers, in any thread or kernel, until the block ends; an exception rolls it back.
+        """Block all other writers until the block ends; an exception rolls it back.  The caller holds the lock.
 
         When the block ends, its writes are on disk, in the file at the path.  Whether that is still the file is checked
         before the first statement, before the commit and after it: what the block does counts only if it is committed.
         """
-        with self.lock.checked():
-            self._effort.steps = 0
-            try:
+        self._effort.steps = 0
+        try:
+            self._check_still_ours()
+            try:  # BEGIN is inside the try, so that an interrupt just after it does not leave the file locked
+                self._connection.execute("BEGIN IMMEDIATE")
+                self._check_journal()
+                yield
                 self._check_still_ours()
-                try:  # BEGIN is inside the try, so that an interrupt just after it does not leave the file locked
-                    self._connection.execute("BEGIN IMMEDIATE")
-                    self._check_journal()
-                    yield
-                    self._check_still_ours()
-                    self._connection.execute("COMMIT")
-                    self._was_written = True
-                except BaseException:
-                    if self._connection.in_transaction:
-                        self._connection.execute("ROLLBACK")
-                    raise
-                self._check_still_ours()
-            except (sqlite3.Error, UnicodeDecodeError) as error:
-                self._unusable(error)
+                self._connection.execute("COMMIT")
+                self._was_written = True
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+            self._check_still_ours()
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            self._unusable(error)
 
     def _check_journal(self) -> None:
         """Refuse a file whose journal mode another program has changed."""

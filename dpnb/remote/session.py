@@ -26,7 +26,7 @@ from dpnb.remote.channel import MAX_SHOWN, Channel, printable, refusal, unreadab
 from dpnb.remote.events import LedgerCopy, ServiceConnection
 from dpnb.session.base import BaseSession
 from dpnb.session.disclosure.division import StatementScope
-from dpnb.wire.amounts import limit_up
+from dpnb.wire.amounts import limit_to_send
 from dpnb.wire.decoding import encode_envelope
 from dpnb.wire.envelope import Envelope
 from dpnb.wire.replies import Refused, Table
@@ -92,7 +92,7 @@ class ServiceCalls(NotCopyable):
     def _body(self, request: Any, conditions: Conditions) -> bytes:
         after, head = self._copy.ledger.last
         if conditions.at_most is not None:
-            conditions = msgspec.structs.replace(conditions, at_most=limit_up(conditions.at_most))
+            conditions = msgspec.structs.replace(conditions, at_most=limit_to_send(conditions.at_most))
         return encode_envelope(
             Envelope(
                 uuid.uuid4().hex,

@@ -111,7 +111,7 @@ class Statements:
         clinic: guarantee and budget
         """
         spent = describe_spent(self._core.account.filter, self._core.account.budget)
-        return explain.of_session(self._core, spent, self._mechanisms.told())
+        return explain.of_session(self._core, spent, self._mechanisms.entries())
 
 
 def refuse_report_of_a_part(kind: str, name: str) -> NoReturn:

@@ -103,12 +103,12 @@ def amount_from_text(text: str, field: str, allowed: AmountRange) -> Fraction:
     raise WireError(f"{field}: must be an exact amount in lowest terms, such as '1/10'; got another text")
 
 
-def limit_up(cost: Fraction) -> Fraction:
+def limit_to_send(cost: Fraction) -> Fraction:
     """The largest cost of a request as it is sent; a cost that is too long is rounded up.
 
-    >>> limit_up(Fraction(1, 10))
+    >>> limit_to_send(Fraction(1, 10))
     Fraction(1, 10)
-    >>> limit_up(Fraction(1, 3**200)) >= Fraction(1, 3**200)
+    >>> limit_to_send(Fraction(1, 3**200)) >= Fraction(1, 3**200)
     True
     """
     if _bits(cost) > MAX_BITS:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from collections import deque
 from functools import cache
@@ -24,7 +26,7 @@ from dpnb._plan.plan import GroupLevel, Plan
 from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit
 from dpnb.errors import ExecutionError
 from dpnb.schema import Bounded, Categories, Schema
-from dpnb.threads import ThreadTask
+from dpnb.threads import Helpers, ThreadTask
 from pairwise import product
 from waiting import LIMIT
 
@@ -206,5 +208,40 @@ def test_blocks_are_done_where_no_thread_can_be_started(monkeypatch: pytest.Monk
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(ThreadTask, "start", refused)
+    monkeypatch.setattr(blocks, "_helpers", Helpers())
     monkeypatch.setattr(blocks, "cores", lambda: 3)
     assert blocks.by_blocks(sum, [range(3)] * 9) == [3] * 9
+
+
+def test_the_same_threads_help_every_query(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocks, "_helpers", Helpers())
+    monkeypatch.setattr(blocks, "cores", lambda: 3)
+    found = set[int]()
+    for _ in range(50):
+        together = threading.Barrier(3)
+
+        def work(_: int, together: threading.Barrier = together) -> None:
+            together.wait(LIMIT)
+            found.add(threading.get_ident())
+
+        by_blocks(work, range(3))
+    assert len(found) == 3
+    assert threading.get_ident() in found
+
+
+def test_a_fork_has_helpers_of_its_own() -> None:
+    code = (
+        "import os, threading\n"
+        "from dpnb._backends.memory import blocks\n"
+        "blocks.cores = lambda: 2\n"
+        "def both():\n"
+        "    together = threading.Barrier(2)\n"
+        f"    return len(set(blocks.by_blocks(lambda _: together.wait({LIMIT}), range(2)))) == 2\n"
+        "assert both()\n"
+        "child = os.fork()\n"
+        "if not child:\n"
+        "    os._exit(not both())\n"
+        "assert os.waitpid(child, 0)[1] == 0\n"
+        "assert both()\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -21,7 +21,7 @@ from dpnb._core.accountant.tree import BudgetTree
 from dpnb.accounting.filters import GDPFilter
 from dpnb.accounting.guarantee import make_guarantee
 from dpnb.accounting.losses import PureGDP
-from dpnb.accounting.losses.amounts import as_amount
+from dpnb.accounting.losses.gaussian import as_amount
 from dpnb.curator.audit import audit
 from dpnb.errors import BudgetExceeded, ChargesStopped, InvalidValueError, LedgerError
 from dpnb.ledger import RequestOrigin, requested_by

@@ -30,15 +30,15 @@ from dpnb.session import snapshot
 from dpnb.session.base import BaseSession
 from service.running import running
 
-MODULES, MODULES_WITH_A_SERVICE = 69, 104
+MODULES, MODULES_WITH_A_SERVICE = 68, 102
 """The largest numbers of modules that a release passes; they only fall, too."""
 
 LIMITS = {
-    "release": 545,
-    "gauges": 313,
-    "gauges after a release": 450,
-    "preview": 1_541,
-    "preview of another query": 1_767,
+    "release": 500,
+    "gauges": 300,
+    "gauges after a release": 435,
+    "preview": 1_500,
+    "preview of another query": 1_725,
 }
 """The largest numbers of calls.  They only fall: where a change needs fewer calls, the limit follows."""
 

@@ -34,7 +34,7 @@ def mechanism(lab: Lab, name: str) -> Locator:
 
 def test_panel_shows_what_is_open_and_what_it_costs_in_both_themes(launched: Lab) -> None:
     expect(launched.panel.locator(".dpnb-mechanism")).to_have_count(3)
-    told = launched.value("[one['text'] for one in session._mechanisms.told()]")
+    told = launched.value("[one['text'] for one in session._mechanisms.entries()]")
     assert isinstance(told, list)
     for name, text in zip(NAMES, told, strict=True):
         expect(mechanism(launched, name).locator(".dpnb-mechanism-state")).to_have_text("open")

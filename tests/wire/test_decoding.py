@@ -30,7 +30,7 @@ from dpnb._request import (
 )
 from dpnb._target import Target
 from dpnb.wire import decoding
-from dpnb.wire.amounts import CAP, LOSS, THRESHOLD, amount_from_text, checked_amount, limit_up
+from dpnb.wire.amounts import CAP, LOSS, THRESHOLD, amount_from_text, checked_amount, limit_to_send
 from dpnb.wire.decoding import decode_envelope, encode_envelope
 from dpnb.wire.envelope import Envelope
 from dpnb.wire.limits import MAX_DEPTH, WireError
@@ -182,8 +182,8 @@ def test_amounts() -> None:
     with pytest.raises(WireError, match="200 bits"):
         checked_amount(Fraction(1, 3) + Fraction(1, 2**200), "mu", LOSS)
     for cost in (Fraction(0), Fraction(7, 3**300), Fraction(10**6 + 1, 3**5), Fraction(2**300 + 1, 2**299)):
-        assert checked_amount(limit_up(cost), "at_most", CAP) == limit_up(cost)
-        assert 0 <= limit_up(cost) - cost < Fraction(1, 10**25)
+        assert checked_amount(limit_to_send(cost), "at_most", CAP) == limit_to_send(cost)
+        assert 0 <= limit_to_send(cost) - cost < Fraction(1, 10**25)
 
 
 @pytest.mark.parametrize(

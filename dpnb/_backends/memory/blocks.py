@@ -30,7 +30,7 @@ from dpnb._compile.linear import LinearQuery
 from dpnb._compile.work import NUMBER_BYTES
 from dpnb._plan.expressions.dtypes import Dtype
 from dpnb._plan.expressions.nodes import Expression, Node, conjuncts, nodes_of
-from dpnb.threads import ThreadTask, end_if_asked
+from dpnb.threads import Helpers, ThreadTask, end_if_asked
 
 # --- results that blocks share ----------------------------------------------------------------------------------------
 
@@ -118,6 +118,7 @@ FREED_BYTES = 2**25 - 2**16
 
 
 _here = threading.local()
+_helpers = Helpers()
 
 
 def blocks_of(units: NDArray[np.signedinteger[Any]], rows: int) -> list[slice]:
@@ -137,8 +138,8 @@ def by_blocks(work: Callable[[B], T], blocks: Sequence[B], at_once: int | None =
     """The results of `work` for each block, in order.
 
     The number of threads does not depend on that of blocks, which is private: as many as cores, at most `at_once`, with
-    the calling one.  Work on a block starts no more.  After an exception, an interrupt or a request to end the work no
-    further block is begun.
+    the calling one.  The others stay, and are woken however many blocks there are.  Work on a block has no helpers.
+    After an exception, an interrupt or a request to end the work no further block is begun.
     """
     results: dict[int, T] = {}
     pending = deque(enumerate(blocks))
@@ -163,14 +164,17 @@ def by_blocks(work: Callable[[B], T], blocks: Sequence[B], at_once: int | None =
     _keep_freed_memory()
     helpers: list[ThreadTask[None]] = []
     try:
-        with suppress(RuntimeError):  # the system has no more threads: whether this fails must not depend on the rows
-            for _ in range(0 if getattr(_here, "is_at_work", False) else min(cores(), at_once or cores()) - 1):
-                helper = ThreadTask(work_on_pending)
-                helper.start()
-                helpers.append(helper)
+        if not getattr(_here, "is_at_work", False):
+            wanted = min(cores(), at_once or cores()) - 1
+            with suppress(RuntimeError):  # the system has no more threads: whether this fails must not depend on rows
+                _helpers.grow(wanted)
+            helpers += [ThreadTask(work_on_pending) for _ in range(min(wanted, _helpers.number))]
+            for helper in helpers:
+                _helpers.help_with(helper)
         work_on_pending()
         for helper in helpers:
-            helper.result()
+            if helper.has_begun:  # otherwise it will find no block
+                helper.result()
     except BaseException:
         pending.clear()
         raise

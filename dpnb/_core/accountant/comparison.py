@@ -22,7 +22,7 @@ from dpnb.accounting.exact import exact
 from dpnb.accounting.filters import FILTERS, Filter
 from dpnb.accounting.guarantee import PrivacyGuarantee, make_guarantee
 from dpnb.accounting.losses import GDP, ZCDP, Loss, PureGDP
-from dpnb.accounting.losses.amounts import is_gaussian
+from dpnb.accounting.losses.gaussian import is_gaussian
 from dpnb.accounting.odometers import (
     ApproxDPAccumulator,
     BasicOdometer,

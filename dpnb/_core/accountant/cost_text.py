@@ -8,7 +8,7 @@ from dpnb._core.accountant.accountant import Accountant
 from dpnb.accounting.exact import decimal_up, display_up
 from dpnb.accounting.guarantee import PrivacyGuarantee
 from dpnb.accounting.losses import GDP, Loss, PureGDP
-from dpnb.accounting.losses.amounts import as_amount
+from dpnb.accounting.losses.gaussian import as_amount
 from dpnb.render.numbers import format_cost, format_percent_up
 
 

@@ -11,7 +11,7 @@ from dpnb._core.accountant.limit import Limit, left_of
 from dpnb._core.accountant.parameters import computed_parameters
 from dpnb.accounting.guarantee import make_guarantee
 from dpnb.accounting.losses import GDP, PureGDP
-from dpnb.accounting.losses.amounts import as_amount
+from dpnb.accounting.losses.gaussian import as_amount
 from dpnb.errors import InvalidValueError
 from dpnb.ledger import ROOT, node_of
 from dpnb.ledger.charge import ACT, GRANT, digest, unique_key

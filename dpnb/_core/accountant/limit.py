@@ -11,7 +11,7 @@ from dpnb._core.accountant.tree import BudgetTree
 from dpnb.accounting.filters import Filter, GDPFilter
 from dpnb.accounting.guarantee import PrivacyGuarantee
 from dpnb.accounting.losses import Loss, PureGDP
-from dpnb.accounting.losses.amounts import as_amount
+from dpnb.accounting.losses.gaussian import as_amount
 from dpnb.accounting.partition_cost import NO_PARTS
 from dpnb.copying import NotCopyable
 from dpnb.ledger import ROOT, ChargeSummary, Ledger, node_of, refuse_unreadable

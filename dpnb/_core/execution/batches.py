@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from dpnb._compile.work import stored_bytes
 from dpnb._core.accountant.admission import admit, refuse_above
-from dpnb._core.execution.executor import Kind, Price
+from dpnb._core.execution.executor import Kind, PricedRow
 from dpnb._core.execution.releases import ReleaseKind
 from dpnb._core.pricing.batch_design import MeasuredTable, design_batch, plan_batch
 from dpnb._core.pricing.pricer import QueryPricer, refuse_after_final
@@ -32,7 +32,7 @@ class BatchKind(Kind[ReleaseBatch]):
         super().__init__(pricer)
         self._releases = releases
 
-    def price(self, request: ReleaseBatch, conditions: Conditions) -> list[Price]:
+    def price(self, request: ReleaseBatch, conditions: Conditions) -> list[PricedRow]:
         """The tables of the cheapest design that meets the targets."""
         pricer, targets = self.pricer, [one.target for one in request.releases]
         planned = plan_batch(pricer, [(one.plan, one.view) for one in request.releases])
@@ -41,14 +41,14 @@ class BatchKind(Kind[ReleaseBatch]):
         design = design_batch(pricer, planned, targets)
         refuse_above(conditions.at_most, design.loss, planned.description)
         admit(pricer.account, planned.description, design.loss, GDP(0))
-        prices, count, start = list[Price](), len(design.tables), 0
+        prices, count, start = list[PricedRow](), len(design.tables), 0
         for block, view in zip(design.blocks, design.views, strict=True):
             levels = tuple(table.levels for table in block)
             for index, table in enumerate(block, start):
                 sizes = design.workload.sizes
                 row = BatchTable(table.plan, view, targets[0], index, count, start, sizes, levels)
                 columns, size = self._columns(table, targets[0]), self._bytes(table)
-                prices.append(Price(row, request.key_of(index), columns, planned.description, size))
+                prices.append(PricedRow(row, request.key_of(index), columns, planned.description, size))
             start += len(block)
         return prices
 

@@ -1,8 +1,8 @@
 """The way of a request from its struct to its answered rows: the one place where budget is spent.
 
 `Executor.run` notes the rows of a request in the log.  Where the rows of the table are in this process
-(`LocalExecutor`), a request passes these steps; a remote session sends it to the service
-(`dpnb._core.execution.remote`), where it passes them.
+(`LocalExecutor`), a request passes these steps; a remote session sends it to the service (`RemoteExecutor`), where it
+passes them.
 
 1. Find the rows of the identical request; if all of them are answered, those are the answer.
 2. Check that the tables can be read.
@@ -30,6 +30,7 @@ import msgspec
 from dpnb._backends.guard import isolated_numeric_settings, run_guarded
 from dpnb._core import registry
 from dpnb._core.accountant.accountant import Accountant
+from dpnb._core.execution.protocol import RemoteCalls
 from dpnb._core.history.log import RequestLog
 from dpnb._core.history.words import AnswerReader
 from dpnb._core.pricing.pricer import QueryPricer
@@ -56,7 +57,7 @@ R = TypeVar("R", bound=Request)
 
 
 @dataclass(frozen=True)
-class Price:
+class PricedRow:
     """The charge of one row, and what its answer needs at most."""
 
     request: Request  # as the row stores it
@@ -82,7 +83,7 @@ class Kind(NotCopyable, ABC, Generic[R]):
         """The node that pays."""
         return self.account.root_node
 
-    def alone(self, request: R) -> AbstractContextManager[object]:
+    def lock(self, request: R) -> AbstractContextManager[object]:
         """The lock that is held from the charge of a request to its answer."""
         return nullcontext()
 
@@ -100,7 +101,7 @@ class Kind(NotCopyable, ABC, Generic[R]):
         return {}
 
     @abstractmethod
-    def price(self, request: R, conditions: Conditions) -> list[Price]:
+    def price(self, request: R, conditions: Conditions) -> list[PricedRow]:
         """The charges of a request, once every filter on the path has admitted them; called in the transaction."""
 
     def answer(self, request: R, row: Charge) -> Charge:
@@ -181,7 +182,7 @@ class LocalExecutor(Executor):
         self._tables, self._reader = tables, reader
 
     def _run(self, kind: Kind[Any], request: Request, conditions: Conditions) -> list[Charge]:
-        with kind.alone(request):
+        with kind.lock(request):
             known, prepared = self.find(request), None
             if kind.reads_rows and (not known or any(row.status != "released" for row in known)):
                 self._tables.ready()
@@ -195,7 +196,7 @@ class LocalExecutor(Executor):
     ) -> list[Charge]:
         """The rows of a request: the recorded ones, or new ones, which are durable when this returns."""
         ledger, node = self.account.ledger, kind.node(request)
-        prices: list[Price] = []
+        prices: list[PricedRow] = []
         try:
             with ledger.transaction():
                 known = kind.recorded(request)
@@ -258,6 +259,24 @@ class LocalExecutor(Executor):
                 ledger.fail(row)
             self.changed()
             raise
+
+
+class RemoteExecutor(Executor):
+    """Sends the requests of one session to the service; the session's ledger is a copy, to which `calls` adds rows.
+
+    What the service returns is compared with what was sent, so that the row of another request is never shown as the
+    answer, as it could be when the rows of service and session differ.
+    """
+
+    def __init__(self, account: Accountant, version: str, log: RequestLog, *, calls: RemoteCalls) -> None:
+        super().__init__(account, version, log)
+        self._calls = calls
+
+    def _run(self, kind: Kind[Any], request: Request, conditions: Conditions) -> list[Charge]:
+        known = self.find(request)
+        if known and kind.is_answer(request, known):
+            return known
+        return self._calls.run(request, conditions, lambda rows: kind.is_answer(request, rows))
 
 
 def _refuse_unreadable(request: Request) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from dpnb._compile.work import stored_bytes, stored_words_bytes
 from dpnb._core.accountant.admission import admit, refuse_above
-from dpnb._core.execution.executor import Kind, Price
+from dpnb._core.execution.executor import Kind, PricedRow
 from dpnb._core.pricing.pricer import QueryPricer, cell_subset, refuse_after_final
 from dpnb._core.unit_budgets import IndividualAccounting
 from dpnb._plan.identity import query_key
@@ -33,11 +33,11 @@ class ReleaseKind(Kind[Release]):
         super().__init__(pricer)
         self._source, self._individuals = source, individuals
 
-    def alone(self, request: Release) -> AbstractContextManager[object]:
+    def lock(self, request: Release) -> AbstractContextManager[object]:
         """Under individual accounting, rows are answered in the order in which they were charged."""
         return nullcontext() if self._individuals is None else self._individuals.lock.checked()
 
-    def price(self, request: Release, conditions: Conditions) -> list[Price]:
+    def price(self, request: Release, conditions: Conditions) -> list[PricedRow]:
         """The additional loss at which the query meets its target; zero if its observations meet it already."""
         plan, target, pricer = request.plan, request.target, self.pricer
         state = pricer.state(plan, request.view, target.groups)
@@ -49,15 +49,16 @@ class ReleaseKind(Kind[Release]):
                 "observation might exclude units and could not be combined with earlier ones; nothing was charged"
             )
         earlier = state.combined.observations
-        if not loss.mu_squared and not earlier:
+        squared, known = loss.mu_squared, state.known_loss
+        if not squared and not earlier:
             raise RequestError(f"{state.description}: {target.words} measures nothing; give a larger target")
         sigma = tau = None
         stored = 0
-        if loss.mu_squared:
+        if squared:
             refuse_after_final(state, target)
             pricer.account.refuse_if_no_unit_left(state.description, pricer.version)
             refuse_above(conditions.at_most, loss, state.description)
-            admit(pricer.account, state.description, loss, state.known_loss)
+            admit(pricer.account, state.description, loss, known)
             stored = stored_bytes(state.measured.numbers, loss) + stored_words_bytes(state.description)
             sigma = sigma_for(state.measured.l2_sensitivity_squared, loss)
             if earlier:
@@ -67,13 +68,13 @@ class ReleaseKind(Kind[Release]):
         charges = pricer.observations(plan, request.view) if earlier else []
         columns = {
             "query_key": query_key(plan),
-            "total_loss": max(total, state.known_loss, key=lambda loss: loss.mu_squared),
+            "total_loss": total if total.mu_squared >= known.mu_squared else known,
             "loss": loss,
             "sigma": sigma,
             "tau": tau,
-            "observations": tuple(charge.id for charge in charges),
+            "observations": tuple([charge.id for charge in charges]),
         }
-        return [Price(request, request.key, columns, state.description, stored)]
+        return [PricedRow(request, request.key, columns, state.description, stored)]
 
     def answer(self, request: Release, row: Charge) -> Charge:
         """The noisy sums of the groups that the target applies to."""

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from dpnb._compile import LinearQuery
 from dpnb._core.accountant.admission import admit_launch
-from dpnb._core.execution.executor import Kind, Price
+from dpnb._core.execution.executor import Kind, PricedRow
 from dpnb._core.history.launch_text import selection_words
 from dpnb._core.pricing.pricer import QueryPricer
 from dpnb._plan.identity import query_key
@@ -160,7 +160,7 @@ class SelectionKind(Kind[SelectGroups]):
         """What is selected."""
         return selection_terms(self.pricer.tables.compile(request.plan), PlainView(), request.winners, "top")
 
-    def price(self, request: SelectGroups, conditions: Conditions) -> list[Price]:
+    def price(self, request: SelectGroups, conditions: Conditions) -> list[PricedRow]:
         """The requested loss, in full."""
         loss, counted = self.admitted(request)
         columns = {
@@ -169,7 +169,7 @@ class SelectionKind(Kind[SelectGroups]):
             "charged": self.account.guarantee.initial_filter.recorded_charge(loss, counted),
             "answered": False,
         }
-        return [Price(request, request.key, columns)]
+        return [PricedRow(request, request.key, columns)]
 
     def admitted(self, request: SelectGroups) -> tuple[Loss, Loss]:
         """The loss of a selection, and what the filter counts for it."""

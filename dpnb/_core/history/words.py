@@ -98,17 +98,18 @@ class AnswerReader(NotCopyable):
             if query.numbers <= MAX_KEPT:
                 self._last = charges, estimates
             if estimates.refinement.observations:  # else a table of its batch is not answered yet
-                return _request(charge), *estimates.summary, estimates.error
+                return printable(estimates.description), *estimates.summary, estimates.error
         elif charge.kind == SELECTION and charge.result is not None:
             answer = printable(launch_text.selected_keys(charge))
         return _request(charge), answer, None, None, None, None
 
 
 def _measure_the_same(rows: list[Charge], others: list[Charge]) -> bool:
-    return len(rows) == len(others) and all(
+    same = [
         row.id == other.id and row.measurement is other.measurement is not None
-        for row, other in zip(rows, others, strict=True)
-    )
+        for row, other in zip(rows, others, strict=False)
+    ]
+    return len(rows) == len(others) and all(same)
 
 
 def _request(charge: Charge) -> str:

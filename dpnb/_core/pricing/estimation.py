@@ -20,6 +20,7 @@ from dpnb._plan.measurements import (
     NamedColumn,
     StandardErrorView,
 )
+from dpnb._plan.plan import describe_plan
 from dpnb._target import Keys
 from dpnb.accounting.exact import binary_down, decimal_down
 from dpnb.accounting.intervals import fixed_radius
@@ -79,6 +80,11 @@ class EstimateReader:
     def outputs(self) -> tuple[str, tuple[Key, ...]] | None:
         """The names of the numbers of each cell; None if there is one number."""
         return outputs_of(self.request.view)
+
+    @cached_property
+    def description(self) -> str:
+        """The query in words."""
+        return describe_plan(self.query.plan, self.request.view)
 
     @property
     def table(self) -> TableLayout | None:

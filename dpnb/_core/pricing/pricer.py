@@ -75,9 +75,11 @@ class QueryPricer(NotCopyable):
         Refused before one of them is read if they need more memory together than a query may.
         """
         ledger, identity = self.account.ledger, (self.version, self.account.root_node, query_key(plan))
-        self.tables.refuse_observed(plan, ledger.count_observations(*identity))
-        charges = ledger.observations(*identity)
-        return [charge for charge in charges if self._is_complete(charge)]
+        number = ledger.count_observations(*identity)
+        if not number:
+            return []
+        self.tables.refuse_observed(plan, number)
+        return [charge for charge in ledger.observations(*identity) if self._is_complete(charge)]
 
     def _is_complete(self, charge: Charge) -> bool:
         table = batch_table_of(charge)
@@ -226,7 +228,8 @@ def cell_subset(query: LinearQuery, groups: Keys) -> tuple[int, ...] | None:
 
 def _refuse_unusual(state: QueryState, cost: GDP) -> None:
     """Refuse an observation whose noise scale is not a normal double, for example a tiny refinement."""
-    if cost.mu_squared and not _LEAST_SQUARED <= cost.mu_squared <= _MOST_SQUARED:
+    squared = cost.mu_squared
+    if squared and not _LEAST_SQUARED <= squared <= _MOST_SQUARED:
         raise RequestError(
             f"{state.description}: the additional loss must be 0, or lie between mu=1e-100 and mu=1e100, so that noise "
             f"can be calibrated to it; got mu={cost.mu!r}; give another amount"

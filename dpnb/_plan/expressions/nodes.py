@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Literal as OneOf
 
 import msgspec
@@ -300,18 +301,23 @@ def nodes_of(part: object) -> list[Node]:
     waiting = [part]
     while waiting:
         part = waiting.pop()
-        if isinstance(part, Node):
-            found.append(part)
-            names: Sequence[str] = _ARGUMENTS[type(part)]
-        elif isinstance(part, tuple | list):
+        if isinstance(part, (tuple, list)):
             waiting += reversed(part)
             continue
-        elif isinstance(part, msgspec.Struct):
-            names = part.__struct_fields__
-        else:
-            names = [*getattr(part, "__dataclass_fields__", ())]
-        waiting += [getattr(part, name) for name in reversed(names)]
+        if isinstance(part, Node):
+            found.append(part)
+        kind: type = type(part)
+        waiting += [getattr(part, name) for name in _parts_from_last(kind)]
     return found
+
+
+@lru_cache(maxsize=256)  # there are fewer kinds of nodes and parts
+def _parts_from_last(kind: type) -> tuple[str, ...]:
+    """The fields of a kind of part in which nodes may occur, the last one first."""
+    if issubclass(kind, Node):
+        return _ARGUMENTS[kind][::-1]
+    names = kind.__struct_fields__ if issubclass(kind, msgspec.Struct) else getattr(kind, "__dataclass_fields__", ())
+    return tuple(names)[::-1]
 
 
 def conjuncts(condition: Expression | None) -> list[Expression]:

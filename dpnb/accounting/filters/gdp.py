@@ -46,7 +46,7 @@ from dpnb.accounting.exact import (
 )
 from dpnb.accounting.filters.sum_filter import SumFilter, share_of, times_within
 from dpnb.accounting.losses import GDP, EpsilonLoss, GaussianLoss, Loss, PureDP, PureGDP
-from dpnb.accounting.losses.amounts import as_amount
+from dpnb.accounting.losses.gaussian import as_amount
 from dpnb.errors import BudgetExceeded, LedgerError
 
 _STEPS = 16

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import ClassVar
+from typing import ClassVar, TypeGuard
 
 from dpnb.accounting.exact import (
     Number,
@@ -14,7 +14,9 @@ from dpnb.accounting.exact import (
     display_up,
     non_negative,
 )
+from dpnb.accounting.losses.epsilon import EpsilonLoss
 from dpnb.accounting.losses.loss import ZERO, Loss
+from dpnb.errors import ConversionError
 
 
 class GaussianLoss(Loss):
@@ -236,3 +238,28 @@ class ZCDP(Loss):
     def noise_mu_squared(self) -> Fraction:
         """Twice rho."""
         return 2 * self.rho
+
+
+# --- losses in the components of GDP budgets --------------------------------------------------------------------------
+
+
+def is_gaussian(loss: Loss | None) -> TypeGuard[GDP]:
+    """Whether a loss is that of Gaussian noise."""
+    return isinstance(loss, GDP)
+
+
+def as_amount(loss: Loss) -> PureGDP:
+    """A loss in mu squared, delta and epsilon, without a conversion.
+
+    Raises
+    ------
+    ConversionError
+        It has other parts.
+    """
+    if isinstance(loss, PureGDP):
+        return loss
+    if isinstance(loss, GaussianLoss):
+        return PureGDP.of(loss.mu_squared, loss.delta, Fraction(0))
+    if isinstance(loss, EpsilonLoss):
+        return PureGDP.of(Fraction(0), loss.delta, loss.epsilon)
+    raise ConversionError(f"loss: must have a mu or an epsilon; got {loss!r}; convert it beforehand")

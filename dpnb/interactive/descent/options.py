@@ -33,12 +33,6 @@ CURVATURE = {"linear": 1.0, "logistic": 0.25, "multinomial": 0.5}
 """Maximum curvature of a row's loss, for terms of length 1; for Poisson regression it is the largest prediction."""
 
 
-class StoredStart(tuple[float, ...]):
-    """Coefficients to start from as the ledger stores them, for columns scaled to [-1, 1]."""
-
-    __slots__ = ()
-
-
 @dataclass(frozen=True)
 class FitArguments:
     """The arguments of `Frame.fit` other than the regression, as written."""
@@ -52,7 +46,7 @@ class FitArguments:
     check_every: int | None
     check_mu: Number | None
     patience: int
-    start: Any  # or a `StoredStart`
+    start: Any
 
 
 @dataclass(frozen=True)
@@ -72,15 +66,16 @@ class GradientDescentParameters:
         schema: Schema,
         limits: ContributionBounds,
         public_size: int | None,
-        given: FitArguments,
+        given: FitArguments | DescendGradient,
     ) -> GradientDescentParameters:
-        """Validate an analyst's arguments."""
+        """Validate an analyst's arguments, or what a client sends."""
         layout = design(model, schema)
         chains = _whole(given.chains, "chains", MAX_CHAINS)
         clip = decimal_up(positive(given.clip_norm, name="clip_norm"))
-        start = given.start
-        if not isinstance(start, StoredStart):
-            start = start_from(start, model.family, layout, terms)
+        if isinstance(given, DescendGradient):
+            start = given.start
+        else:
+            start = start_from(given.start, model.family, layout, terms)
         gradient = Gradient(model, (start or (0.0,) * layout.width,) * chains, clip)
         first = msgspec.structs.replace(rows, aggregation=gradient)
         check_plan(first, schema)
@@ -118,7 +113,7 @@ class GradientDescentParameters:
             check_every=None if every is None else _whole(every, "check_every", MAX_STEPS),
             check_mu=None if every is None else mu if check_mu is None else checked_loss(check_mu, "check_mu"),
             patience=_whole(given.patience, "patience", MAX_STEPS),
-            start=None if start is None else tuple(start),
+            start=start,
         )
         resolved = {
             "learning_rate": decimal_up(rate) if rate is not None else _safe_rate(model, layout, limits),
@@ -221,7 +216,7 @@ def descent_request(
     model: RegressionModel,
     terms: tuple[str, ...],
     name: str | None,
-    given: FitArguments,
+    given: FitArguments | DescendGradient,
 ) -> LaunchRequest:
     """The launch of a gradient descent; for the arguments see `GradientDescentParameters.checked`."""
     tables = core.tables
