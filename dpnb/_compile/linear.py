@@ -12,7 +12,7 @@ attained by filling as few cells as possible.
 * a norm of c rows, with or without the others    at most c^2, since the unit's vector is scaled down to c r
 
 Equal rows in the fullest cells attain it.  For counts of units the vector is an indicator of the cells in which the
-unit has a row, at most min(k, g, cells) of them.
+unit has a row, at most min(k, g, cells) of them.  For cumulative counts see `dpnb._compile.cumulative`.
 
 Divisors, shifts and factors are checked last.  Interval arithmetic should have refused what is out of range, but the
 check does not rely on it: for any plan and any features, each of these numbers is finite, normal and positive as a
@@ -29,6 +29,7 @@ from fractions import Fraction
 from functools import cached_property
 
 from dpnb._compile import grid
+from dpnb._compile.cumulative import cumulative_squared
 from dpnb._compile.features import (
     BY_UNIT,
     CLIP_STEPS,
@@ -45,7 +46,7 @@ from dpnb._compile.lowering import features_of
 from dpnb._compile.work import LOCAL_LIMITS, WorkLimits, work_of
 from dpnb._plan.checks import check_plan
 from dpnb._plan.expressions.nodes import Expression, WithinUnit, nodes_of
-from dpnb._plan.measurements import DeviationProducts, Discovery, Single, UnitProducts, weighted_parts
+from dpnb._plan.measurements import CumulativeCount, DeviationProducts, Discovery, Single, UnitProducts, weighted_parts
 from dpnb._plan.plan import Plan, group_keys
 from dpnb._plan.privacy_unit import MAX_LIMIT, ContributionBounds, PrivacyUnit, effective_bounds
 from dpnb._plan.regression import RegressionDesign
@@ -226,6 +227,11 @@ class LinearQuery:
         return part
 
     @property
+    def is_cumulative(self) -> bool:
+        """Whether the square root of the prefix sums over the cells is measured, not the cells."""
+        return isinstance(self.plan.aggregation, CumulativeCount)
+
+    @property
     def norm_step(self) -> int:
         """The squared norm of what a unit adds is a multiple of this, unless the unit's vector is scaled down."""
         return 1 if self.clip_squared is not None else math.gcd(*(feature.weight for feature in self.features)) ** 2
@@ -237,7 +243,12 @@ class LinearQuery:
         A vector that is scaled down to a norm has no entry above that norm, which as an integer is at most its square
         root rounded down.  None for a query of anything but one count of rows or of units, which a unit might lower.
         """
-        if len(self.features) != 1 or self.slots != 1 or not isinstance(self.features[0], CountFeature | UnitFeature):
+        if (
+            self.is_cumulative
+            or len(self.features) != 1
+            or self.slots != 1
+            or not isinstance(self.features[0], CountFeature | UnitFeature)
+        ):
             return None
         (feature,) = self.features
         rows = 1 if isinstance(feature, UnitFeature) else max_rows_in_cell(self.contribution_bounds)
@@ -323,6 +334,10 @@ def linear_query(
         )
     measured = _max_norms_squared(features, bounds, cells if cell_subset is None else len(cell_subset))
     squared = math.ceil(sum(bound * weight**2 for bound, weight in zip(measured, weights, strict=True)))
+    if isinstance(plan.aggregation, CumulativeCount):
+        rows, per_group = rows_of_unit(bounds, cells), max_rows_in_cell(bounds)
+        rows = None if bounds.max_norm is not None else rows
+        squared = cumulative_squared(rows, per_group, cells, plan.words) * weights[0] ** 2
     refuse_unsound(plan.words, features, squared, clip)
     return LinearQuery(plan, tuple(parts), tuple(features), keys, squared, bounds, clip, cell_subset)
 

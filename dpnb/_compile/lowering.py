@@ -27,6 +27,7 @@ from dpnb._plan.expressions.text import words
 from dpnb._plan.measurements import (
     Count,
     CountUnits,
+    CumulativeCount,
     DeviationProducts,
     Discovery,
     Gradient,
@@ -50,7 +51,7 @@ def features_of(aggregation: Single | Discovery, schema: Schema) -> tuple[Featur
     A number to be summed is refused if it is constant, or if its bounds are too close together relative to their size.
     """
     match aggregation:
-        case Count(column):
+        case Count(column) | CumulativeCount(column):
             return (CountFeature(() if column is None else (column,)),)
         case CountUnits() | Discovery():
             return (UnitFeature(),)

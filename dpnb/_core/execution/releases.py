@@ -16,6 +16,7 @@ from dpnb._plan.measurements import Discovery
 from dpnb._plan.plan import Plan
 from dpnb._request import Conditions, Release
 from dpnb._target import Keys
+from dpnb.accounting.prefix_sums import square_root_of_prefix_sums
 from dpnb.errors import BudgetExceeded, LedgerError, RequestError
 from dpnb.ledger import Charge
 from dpnb.mechanisms.calibration import sigma_for
@@ -90,6 +91,8 @@ class ReleaseKind(Kind[Release]):
         if not isinstance(plan.aggregation, Discovery):
             with at(Stage.ADDING if query.clip_squared is None else Stage.UNITS):
                 sums = tables.opened.sums(query) if units is None else units.sums(row, query)
+            if query.is_cumulative:
+                sums = square_root_of_prefix_sums(sums)
             with at(Stage.NOISE):
                 return replace(row, status="released", measurement=measure(sums, sigma=row.sigma, source=source))
         with at(Stage.GROUPS):
