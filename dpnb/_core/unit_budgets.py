@@ -150,8 +150,9 @@ class IndividualAccounting(NotCopyable):
                 compiled = self._compiled(charge) if query is None else query
                 divisible = not isinstance(compiled.plan.aggregation, CountActiveUnits | Discovery)
                 in_part = self._mode == "clip" and divisible
+                sigma = _sigma_of_rows(compiled, charge.sigma)
                 terms = UnitChargeTerms(
-                    _sigma_of_rows(compiled, charge.sigma),
+                    sigma,
                     compiled.l2_sensitivity_squared,
                     certainly,
                     in_part,

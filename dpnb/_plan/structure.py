@@ -91,8 +91,8 @@ def check_structure(plan: Plan) -> bool:
         raise PlanError("discover: must have a level of groups, and no keys; give keys to .groupby() instead")
     if isinstance(plan.aggregation, CumulativeCount) and len(plan.group_by) != 1:
         raise PlanError(
-            f"cumsum: must have one level of groups, in whose order it adds up; got {len(plan.group_by)}; filter the rows "
-            "of one group first, as in df[df['a'] == 1].groupby('b').size().cumsum()"
+            f"cumsum: must have one level of groups, in whose order it adds up; got {len(plan.group_by)}; filter "
+            "the rows of one group first, as in df[df['a'] == 1].groupby('b').size().cumsum()"
         )
     _check_group_keys(plan)
     return windows + products > 0 or any(isinstance(source, PerUnit) for source in _derived(plan.source))

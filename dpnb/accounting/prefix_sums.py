@@ -11,8 +11,8 @@ In integers
 -----------
 dpnb measures ``y = a x``, where a is A with its coefficients in integer steps of 2^-30, rounded down.  So the sums, and
 their sensitivity, are exact integers.  Any public matrix may be measured; what remains exact is the way back: the
-prefix sums are b y with b the lower triangular Toeplitz matrix for which b a = M, from ``sum over j of a_j b_(k-j) = 1``
-for every k, not the rounded coefficients once more.  The recursion is in doubles, and its rounding does not grow, since
+prefix sums are b y with b the lower triangular Toeplitz matrix for which b a = M, from ``sum of a_j b_(k-j) = 1`` for
+every k, not the rounded coefficients once more.  The recursion is in doubles, and its rounding does not grow, since
 the coefficients of (1 - x)^(1/2), by which an error is continued, add up to less than 2 in absolute value.
 
 Sensitivity
@@ -45,8 +45,8 @@ References
   Continual Observation*, arXiv:2202.11205 (the factorisation).
 - Denisov, McMahan, Rush, Smith, Thakurta 2022, *Improved Differential Privacy for SGD via Optimal Private Linear
   Operators on Adaptive Streams*, arXiv:2202.08312 (counts that are chosen as one goes).
-- Dwork, Naor, Pitassi, Rothblum 2010, *Differential privacy under continual observation*; Chan, Shi, Song 2011, *Private
-  and continual release of statistics*: a binary tree of counts.
+- Dwork, Naor, Pitassi, Rothblum 2010, *Differential privacy under continual observation*; Chan, Shi, Song 2011,
+  *Private and continual release of statistics*: a binary tree of counts.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def square_root_coefficients(steps: int) -> tuple[int, ...]:
     >>> [number / 2**30 for number in square_root_coefficients(4)]
     [1.0, 0.5, 0.375, 0.3125]
     """
-    if isinstance(steps, bool) or not isinstance(steps, int) or not 1 <= steps <= MAX_STEPS:
+    if isinstance(steps, bool) or not 1 <= steps <= MAX_STEPS:
         raise InvalidValueError(f"steps: must be a whole number from 1 to {MAX_STEPS:,}; got {steps!r}; merge steps")
     found, binomial = [], 1
     for k in range(steps):
@@ -127,15 +127,15 @@ def prefix_sums_norm_squared(steps: int, places: int = 1) -> int:
 
     Examples
     --------
-    The noise of each of 24 monthly totals, for a row in one month at mu = 1, is at most this; of sums of noisy counts it
-    would be up to the root of 24, which is 4.9.
+    The noise of each of 24 monthly totals, for a row in one month at mu = 1, is at most this; of sums of noisy counts
+    it would be up to the root of 24, which is 4.9.
 
     >>> from dpnb.accounting.prefix_sums import prefix_sums_norm_squared
     >>> round(prefix_sums_norm_squared(24) / 2**60, 3)
     2.075
     """
     coefficients = square_root_coefficients(steps)
-    if isinstance(places, bool) or not isinstance(places, int) or places < 1:
+    if isinstance(places, bool) or places < 1:
         raise InvalidValueError(f"places: must be a whole number of at least 1; got {places!r}; give one")
     total, squared = 0, 0
     for step, coefficient in enumerate(coefficients):

@@ -26,7 +26,7 @@ from dpnb.mechanisms.randomness import NoiseSource
 
 
 class RunningTotal(NamedTuple):
-    """A noisy total of the counts so far, unbiased and normally distributed, and the standard deviation of its noise."""
+    """A noisy total of the counts so far, and the standard deviation of its normal noise."""
 
     estimate: float
     scale: float

@@ -91,10 +91,9 @@ class ReleaseKind(Kind[Release]):
         if not isinstance(plan.aggregation, Discovery):
             with at(Stage.ADDING if query.clip_squared is None else Stage.UNITS):
                 sums = tables.opened.sums(query) if units is None else units.sums(row, query)
-            if query.is_cumulative:
-                sums = square_root_of_prefix_sums(sums)
             with at(Stage.NOISE):
-                return replace(row, status="released", measurement=measure(sums, sigma=row.sigma, source=source))
+                measured = square_root_of_prefix_sums(sums) if query.is_cumulative else sums
+                return replace(row, status="released", measurement=measure(measured, sigma=row.sigma, source=source))
         with at(Stage.GROUPS):
             keys, counts = tables.opened.groups(query) if units is None else units.groups(row, query)
         changed = query.l2_sensitivity_squared  # groups, each of which a unit changes by one
