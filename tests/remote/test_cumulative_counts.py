@@ -16,9 +16,9 @@ def test_a_remote_session_counts_cumulatively_as_a_local_one(tmp_path: Path) -> 
         shown: list[list[Any]] = []
         for session in (people(), remote):
             query = session.frame.groupby("ward").size().cumsum()
-            answers = [query.release(within=20), query.release(within=10)]
+            answers = [query.release(within=60), query.release(mu=0.2)]
             shown.append([*(str(answer.to_pandas()) for answer in answers), str(session.spent)])
             with pytest.raises(RequestError, match="without groups="):
-                query.release(mu=1, groups=["north"])
+                query.release(mu=0.3, groups=["north"])
         assert shown[0] == shown[1]
         assert service.executed
