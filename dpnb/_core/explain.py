@@ -14,6 +14,8 @@ from dpnb.accounting.budget import Budget
 from dpnb.accounting.doubles import MARGIN
 from dpnb.accounting.exact import binary_up, decimal_up, display_up, exact
 from dpnb.accounting.guarantee import PrivacyGuarantee, display_bound
+from dpnb.accounting.losses import GaussianLoss, Loss
+from dpnb.accounting.odometers import Odometer, SpentAccumulator
 from dpnb.errors import printable
 from dpnb.render.numbers import format_percent_down, format_percent_up
 from dpnb.results.display import Explanation
@@ -23,6 +25,13 @@ NOTHING_REFUSED = (
     "There is none: no query is refused for its cost, and every charge is recorded ({}). Odometers report the privacy "
     'loss (Rogers et al. 2016, Section 6, "pay as you go").'
 )
+
+
+TWO_AMOUNTS = (
+    " It is more than what is spent of this budget: a mechanism in pure DP is charged what it takes from the budget "
+    "that is left, and would take more from a smaller one, so here it is counted as under any budget."
+)
+"""Why a budget that covers the history is larger than the sum of what was charged."""
 
 
 def of_session(core: SessionCore, spent: str, mechanisms: list[dict[str, Any]]) -> Explanation:
@@ -48,7 +57,10 @@ def of_session(core: SessionCore, spent: str, mechanisms: list[dict[str, Any]]) 
         )
     facts.append(("so far, at any moment", reading))
     inside = f"{core.statement_prefix}{account.accumulator.statement()}"
-    facts.append(("so far, against a budget", f"{inside} This does not apply to a moment chosen because of an answer."))
+    inside += " This does not apply to a moment chosen because of an answer."
+    if guarantee.has_budget and _covers_more(account.accumulator, filter_.spent):
+        inside += TWO_AMOUNTS
+    facts.append(("so far, against a budget", inside))
     if last_loss is not None and takes_part is None and guarantee.has_budget:
         times = filter_.max_repetitions(guarantee.to_filter_loss(last_loss)) or 0
         more = f"{times:,} more quer{'y' if times == 1 else 'ies'} like the last one"
@@ -58,6 +70,14 @@ def of_session(core: SessionCore, spent: str, mechanisms: list[dict[str, Any]]) 
         ("what is free", "Writing and previewing queries, repeating a request, arithmetic with answers, and explain().")
     )
     return Explanation(f"{core.name}: guarantee and budget", facts, core.notice)
+
+
+def _covers_more(accumulator: Odometer, spent: Loss) -> bool:
+    """Whether the mu of a budget that covers the history is larger than the one that was spent."""
+    covered = accumulator.spent if isinstance(accumulator, SpentAccumulator) else spent
+    if not isinstance(covered, GaussianLoss) or not isinstance(spent, GaussianLoss):
+        return False
+    return covered.mu_squared > spent.mu_squared
 
 
 def describe_engine(engine: str) -> str:
