@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dpnb._compile import grid
-from dpnb._compile.deviations import deviation_products
 from dpnb._compile.features import (
     BRANCHING,
     TREE_DEPTH,
@@ -19,7 +18,7 @@ from dpnb._compile.features import (
     UnitValueFeature,
     ValueFeature,
 )
-from dpnb._compile.products import once, unit_products
+from dpnb._compile.products import deviation_products, once, unit_products
 from dpnb._plan.expressions.dtypes import Numeric
 from dpnb._plan.expressions.nodes import Arithmetic, Expression, Literal, Seconds
 from dpnb._plan.expressions.rules import numeric_dtype_of, public_keys_of

@@ -14,10 +14,9 @@ from dpnb._core.accountant.grant import Grant
 from dpnb._core.accountant.tree import Launch, partition_of
 from dpnb._core.batches import BatchPipeline
 from dpnb._core.execution.batches import BatchKind
-from dpnb._core.execution.executor import Executor, LocalExecutor
+from dpnb._core.execution.executor import Executor, LocalExecutor, RemoteExecutor
 from dpnb._core.execution.protocol import Connection, RemoteCalls
 from dpnb._core.execution.releases import ReleaseKind
-from dpnb._core.execution.remote import RemoteExecutor
 from dpnb._core.execution.selections import SelectionKind
 from dpnb._core.history.log import RequestLog
 from dpnb._core.history.words import AnswerReader

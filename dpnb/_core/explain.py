@@ -14,8 +14,6 @@ from dpnb.accounting.budget import Budget
 from dpnb.accounting.doubles import MARGIN
 from dpnb.accounting.exact import binary_up, decimal_up, display_up, exact
 from dpnb.accounting.guarantee import PrivacyGuarantee, display_bound
-from dpnb.accounting.losses import GaussianLoss, Loss
-from dpnb.accounting.odometers import Odometer, SpentAccumulator
 from dpnb.errors import printable
 from dpnb.render.numbers import format_percent_down, format_percent_up
 from dpnb.results.display import Explanation
@@ -58,7 +56,11 @@ def of_session(core: SessionCore, spent: str, mechanisms: list[dict[str, Any]]) 
     facts.append(("so far, at any moment", reading))
     inside = f"{core.statement_prefix}{account.accumulator.statement()}"
     inside += " This does not apply to a moment chosen because of an answer."
-    if guarantee.has_budget and _covers_more(account.accumulator, filter_.spent):
+    covered, charged = (
+        account.compared(everything=False).accumulator.spent.noise_mu_squared,
+        filter_.spent.noise_mu_squared,
+    )
+    if guarantee.has_budget and covered is not None and charged is not None and covered > charged:
         inside += TWO_AMOUNTS
     facts.append(("so far, against a budget", inside))
     if last_loss is not None and takes_part is None and guarantee.has_budget:
@@ -70,14 +72,6 @@ def of_session(core: SessionCore, spent: str, mechanisms: list[dict[str, Any]]) 
         ("what is free", "Writing and previewing queries, repeating a request, arithmetic with answers, and explain().")
     )
     return Explanation(f"{core.name}: guarantee and budget", facts, core.notice)
-
-
-def _covers_more(accumulator: Odometer, spent: Loss) -> bool:
-    """Whether the mu of a budget that covers the history is larger than the one that was spent."""
-    covered = accumulator.spent if isinstance(accumulator, SpentAccumulator) else spent
-    if not isinstance(covered, GaussianLoss) or not isinstance(spent, GaussianLoss):
-        return False
-    return covered.mu_squared > spent.mu_squared
 
 
 def describe_engine(engine: str) -> str:

@@ -20,13 +20,15 @@ Sensitivity
 Let a unit change the counts by d.  The columns of a have no negative entry, and none is longer than the first, of
 squared norm N = sum of a_k^2.
 
-* *A unit changes the counts by at most C in all, that is, sum |d_t| <= C.*  By the triangle inequality the norm of a d
-  is at most sum |d_t| |column t| <= C sqrt(N).  All of C at the first step attains it.
+* *A unit changes the counts by at most C in all: the absolute values of the d_t add up to at most C.*  By the triangle
+  inequality the norm of a d is at most the sum of the absolute d_t times the norms of their columns, at most
+  C sqrt(N).  All of C at the first step attains it.
 * *A unit changes at most p of the counts, each by at most m, all in one direction.*  The product of columns s <= t is
   the sum over j of a_j a_(j + t - s), for j < T - t: less the later t, and less the further apart s and t are, since
   the coefficients decrease.  Moving the p steps to the first p, in order, brings every pair closer together and makes
   it earlier, so no product becomes less: the norm is at most m times that of the sum of the first p columns, which
-  attains it.
+  attains it.  A unit with k rows, at most m of them in one step, adds no more than with m in each of the first k/m
+  steps, rounded up, since no entry and no product is negative.
 
 Time is public here: which step a row belongs to is part of what is protected, and it is covered, since d may be
 anywhere.
@@ -142,6 +144,31 @@ def prefix_sums_norm_squared(steps: int, places: int = 1) -> int:
         total += coefficient - (coefficients[step - places] if step >= places else 0)
         squared += total**2
     return squared
+
+
+def largest_norm_squared(steps: int, *, rows: int, rows_in_step: int) -> int:
+    """The largest squared norm of what a unit adds to the measurements, if its rows count in one step each.
+
+    Parameters
+    ----------
+    steps : int
+        T, from 1 to 4,096: the number of counts.
+    rows, rows_in_step : int
+        The largest number of rows of a unit, in all steps and in one, both at least 1.
+
+    Returns
+    -------
+    int
+        In steps of 2^-60; attained where the rows fill steps exactly, and never below what is attained.
+
+    Examples
+    --------
+    >>> from dpnb.accounting.prefix_sums import largest_norm_squared
+    >>> largest_norm_squared(2, rows=3, rows_in_step=3) / 2**60
+    11.25
+    """
+    in_steps = rows_in_step**2 * prefix_sums_norm_squared(steps, -(-rows // rows_in_step))
+    return min(rows**2 * prefix_sums_norm_squared(steps), in_steps)
 
 
 def square_root_of_prefix_sums(counts: Sequence[int] | NDArray[Any]) -> list[int]:

@@ -115,7 +115,7 @@ def test_the_most_that_a_unit_adds_to_cumulative_counts_is_what_is_claimed(aggre
 
 @pytest.mark.parametrize("unit", WITH_NORM)
 def test_cumulative_counts_are_refused_under_a_norm(unit: str) -> None:
-    with pytest.raises(PlanError, match="limit its rows"):
+    with pytest.raises(PlanError, match="a limit of rows"):
         linear_query(Plan(CumulativeCount(), None, BY["by g"]), SCHEMA, WITH_NORM[unit])
 
 

@@ -19,7 +19,7 @@ import pytest
 
 import dpnb
 from dpnb._core import registry
-from dpnb._core.execution.remote import RemoteExecutor
+from dpnb._core.execution.executor import RemoteExecutor
 from dpnb.errors import (
     AccessDenied,
     BudgetExceeded,

@@ -1,8 +1,8 @@
 """The way of a request from its struct to its answered rows: the one place where budget is spent.
 
 `Executor.run` notes the rows of a request in the log.  Where the rows of the table are in this process
-(`LocalExecutor`), a request passes these steps; a remote session sends it to the service
-(`dpnb._core.execution.remote`), where it passes them.
+(`LocalExecutor`), a request passes these steps; a remote session sends it to the service (`RemoteExecutor`), where it
+passes them.
 
 1. Find the rows of the identical request; if all of them are answered, those are the answer.
 2. Check that the tables can be read.
@@ -30,6 +30,7 @@ import msgspec
 from dpnb._backends.guard import isolated_numeric_settings, run_guarded
 from dpnb._core import registry
 from dpnb._core.accountant.accountant import Accountant
+from dpnb._core.execution.protocol import RemoteCalls
 from dpnb._core.history.log import RequestLog
 from dpnb._core.history.words import AnswerReader
 from dpnb._core.pricing.pricer import QueryPricer
@@ -163,6 +164,24 @@ class Executor(NotCopyable, ABC):
         """Record that a request was refused before anything was charged."""
         self.log.note_refusal(description, error, registry.current_cell())
         self.changed()
+
+
+class RemoteExecutor(Executor):
+    """Sends the requests of one session to the service; the session's ledger is a copy, to which `calls` adds rows.
+
+    What the service returns is compared with what was sent, so that the row of another request is never shown as the
+    answer, as it could be when the rows of service and session differ.
+    """
+
+    def __init__(self, account: Accountant, version: str, log: RequestLog, *, calls: RemoteCalls) -> None:
+        super().__init__(account, version, log)
+        self._calls = calls
+
+    def _run(self, kind: Kind[Any], request: Request, conditions: Conditions) -> list[Charge]:
+        known = self.find(request)
+        if known and kind.is_answer(request, known):
+            return known
+        return self._calls.run(request, conditions, lambda rows: kind.is_answer(request, rows))
 
 
 class LocalExecutor(Executor):
