@@ -26,6 +26,8 @@ partition_cost     the cost of a partition: the growth of its largest part; see 
 budget, guarantee  the budget that the curator declares, and how each filter enforces it; no_budget: that there is none
 mixture            the best parameter of a normal mixture, shared by the odometer and the intervals
 intervals          repeatedly refined estimates, and intervals that remain valid (Robbins 1970)
+prefix_sums        the square root of prefix sums, for counts over time (Fichtenberger, Henzinger and
+                   Upadhyay 2023)
 truncated_normal   intervals for a value that is seen only above a threshold (Lee, Sun, Sun and Taylor 2016)
 =================  ====================================================================================
 

@@ -4,6 +4,7 @@ This layer handles numbers, never tables.
 
 =====================  ==========================================================================================
 `calibration`          the smallest noise scale for a declared loss
+`continual_counter`    a running total, released after every step, for one charge
 `gaussian`             exactly rounded Gaussian noise added to integer sums, with a slow, exact decision for the few
                        draws that doubles cannot round with certainty
 `laplace`              discrete Laplace noise, sampled exactly with integers
@@ -16,6 +17,7 @@ This layer handles numbers, never tables.
 """
 
 from dpnb.mechanisms.calibration import sigma_for
+from dpnb.mechanisms.continual_counter import ContinualCounter, RunningTotal
 from dpnb.mechanisms.gaussian import measure
 from dpnb.mechanisms.laplace import discrete_laplace, laplace_half_width, laplace_tail
 from dpnb.mechanisms.measurement import Measurement
@@ -24,10 +26,12 @@ from dpnb.mechanisms.permute_and_flip import PermuteAndFlip
 from dpnb.mechanisms.randomness import NoiseSource, NotPrivateSeededSource, SystemNoiseSource
 
 __all__ = [
+    "ContinualCounter",
     "Measurement",
     "NoiseSource",
     "NotPrivateSeededSource",
     "PermuteAndFlip",
+    "RunningTotal",
     "SystemNoiseSource",
     "discrete_laplace",
     "laplace_half_width",

@@ -278,8 +278,9 @@ class BaseSession(Launches["SubSession", "PartSession"], Batches, BudgetRequests
             request.
 
             The default filter adds the squares of ``mu``, also those of mechanisms in pure DP, whose ``mu`` is what
-            they take from the budget that is left.  For other filters it is the mu of Gaussian noise with the same
-            charge; for those that add epsilons, the mu that the loss implies.
+            they take from the budget that is left.  They would take more from a smaller budget, so the budget that
+            covers the history, in :meth:`explain`, is larger than this sum if there are any.  For other filters it is
+            the mu of Gaussian noise with the same charge; for those that add epsilons, the mu that the loss implies.
 
         Examples
         --------

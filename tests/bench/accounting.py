@@ -8,6 +8,7 @@ budget after a launch in pure DP.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from fractions import Fraction
@@ -27,6 +28,7 @@ from dpnb.accounting.filters import (
 )
 from dpnb.accounting.losses import GDP, RDP, ZCDP, ApproxDP, Loss, PureDP, PureGDP
 from dpnb.accounting.odometers import FilterOdometer, MixtureOdometer, StitchedOdometer
+from dpnb.accounting.prefix_sums import prefix_sum_scales, prefix_sums_norm_squared
 
 STEPS = 20_000
 RESIDUES = 200  # the charge of a launch is searched for
@@ -134,6 +136,16 @@ def saved_by_batches() -> list[tuple[str, float]]:
     ]
 
 
+def totals_over_time() -> None:
+    """Print the standard deviation of the last of T cumulative counts at mu = 1, for a row in one step."""
+    print(f"{'last of T cumulative counts at mu 1':<28}{'square root':>13}{'noisy counts':>14}{'binary tree':>13}")
+    for steps in (12, 24, 100, 365, 1024):
+        root = prefix_sums_norm_squared(steps) ** 0.5 * float(prefix_sum_scales(steps)[-1])
+        levels = math.ceil(math.log2(steps)) + 1  # each is a histogram, and a total has up to one node on each but one
+        print(f"{steps:<28}{root:>13.2f}{steps**0.5:>14.2f}{(levels * (levels - 1)) ** 0.5:>13.2f}")
+    print()
+
+
 def what_is_left() -> None:
     """Print what a pure-DP launch leaves of a budget, and what a reserve leaves for Gaussian releases."""
     print(f"{'left after one launch':<28}{'epsilon':>9}{'converted alone':>17}{'residue':>10}")
@@ -155,6 +167,7 @@ def what_is_left() -> None:
 def main() -> None:
     """Print the tables."""
     what_is_left()
+    totals_over_time()
     bare = seconds(float_sum) / STEPS
     peer = seconds(composed) / (STEPS // 100)
     print(f"{'step':<44}{'a second':>12}{'float sums':>12}{'dp-accounting':>15}")

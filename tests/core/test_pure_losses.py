@@ -197,6 +197,15 @@ def test_the_log_says_what_was_charged(changes: dict[str, Any]) -> None:
         assert "pure_epsilon" not in log
 
 
+@pytest.mark.parametrize(("epsilon", "says"), [("0.1", True), (None, False)])
+def test_the_explanation_says_why_two_amounts_stand_beside_each_other(epsilon: str | None, says: bool) -> None:
+    session = opened(":memory:")
+    session.frame.count().release(mu="0.05")
+    if epsilon is not None:
+        session.above_threshold(3, name="scan", epsilon=epsilon)
+    assert ("is counted as under any budget" in " ".join(repr(session.explain()).split())) is says
+
+
 def test_log_statement_panel_and_preview_name_one_figure() -> None:
     session = opened(":memory:")
     preview = repr(session.above_threshold(3, name="scan", epsilon="0.15", dry_run=True))

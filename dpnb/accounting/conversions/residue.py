@@ -7,9 +7,9 @@ all of them here are, if it does so for every x >= 0 (Dong, Roth and Su 2022, Pr
 
 The rule of :class:`~dpnb.accounting.GDPFilter`. The state is the GDP budget r that is left, at the start mu0. A
 mechanism whose trade-off function is at least f, for every pair of neighbours and given any past, is admitted if some s
->= 0 has f (x) G_s >= G_r; the new state is the largest such s, the *residue* (Regehr et al. 2026, arXiv:2602.15815,
-call this the GDP residue filter). For a Gaussian release, s^2 = r^2 - mu^2, as in :mod:`dpnb.accounting.filters.gdp`;
-for an e-DP mechanism it is computed below.
+>= 0 has f (x) G_s >= G_r; the new state is the largest such s, the *residue* (Regehr et al. 2026, *Privacy Filters are
+Captured by Residues*, arXiv:2602.15815v2, call this the GDP residue filter). For a Gaussian release, s^2 = r^2 - mu^2,
+as in :mod:`dpnb.accounting.filters.gdp`; for an e-DP mechanism it is computed below.
 
 Claim.  However the mechanisms are chosen, all of them together are mu0-GDP.
 

@@ -7,7 +7,8 @@ The filters under which interactive mechanisms may run concurrently, with reques
 GDP, also with a delta; no budget      f-DP: an interactive mechanism with a trade-off function is an interactive
                                        post-processing of the pair of distributions that has it (Vadhan and Zhang
                                        2023), so a filter that is valid for non-interactive ones is valid for these
-                                       (Haney et al. 2023, Section 3).  Delta-approximate mu-GDP is the trade-off
+                                       (Haney et al. 2023, Section 3; with losses that are fixed in advance also Lyu
+                                       2022, arXiv:2207.09397).  Delta-approximate mu-GDP is the trade-off
                                        function of two distributions: with probability delta the outcome reveals the
                                        table, otherwise it is N(0, 1) or N(mu, 1).  Both are mixtures as in the notes
                                        of :class:`dpnb.Budget`

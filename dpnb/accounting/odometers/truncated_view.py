@@ -1,10 +1,11 @@
 """The truncated view: a history cut before the launch with which an odometer would exceed a threshold.
 
-An odometer makes no promise about the whole history, which nothing stops from growing.  Its promise is about every
+An odometer makes no promise about the whole history, which nothing stops from growing. Its promise is about every
 truncated view: fix an odometer and a threshold before the first message, let the analyst interact with any mechanisms
 in any way, and keep the messages up to the launch at which the bound *with that launch* would exceed the threshold.
-What is kept is as private as the threshold says.  Nothing that comes later is kept: neither cheaper launches nor
-further messages of mechanisms that were launched before.
+What is kept is as private as the threshold says. (Lecuyer 2021, arXiv:2103.01379, has such views, and odometers for
+Renyi DP that hold for them, for releases one after another.) Nothing that comes later is kept: neither cheaper launches
+nor further messages of mechanisms that were launched before.
 
 Claim, for an accumulator (Haney et al. 2023, Definition 1.13 and Lemma 2.19).  The truncated view at d is rho-zCDP with
 rho = d (Theorem 4.11), Renyi DP of the accumulator's order with rho = d (Theorem 4.9), (d, delta)-DP (Theorem 3.8) or
