@@ -23,14 +23,15 @@ from dpnb.accounting.losses import GDP, PureDP
 from dpnb.errors import ConversionError, DpnbError, InvalidValueError, MechanismClosed, RequestError
 from dpnb.interactive.threshold import above_threshold
 from dpnb.interactive.threshold.above_threshold import (
+    MAX_COUNT,
     STEPS,
     AboveThresholdParameters,
+    EpsilonSplit,
     LaplaceAboveThreshold,
     LaplaceComparison,
     from_lattice,
     on_lattice,
 )
-from dpnb.interactive.threshold.epsilon_split import MAX_COUNT, EpsilonSplit
 from dpnb.interactive.threshold.gaussian_scan import GaussianAboveThreshold, gaussian_margin
 from dpnb.mechanisms.calibration import sigma_for
 from dpnb.mechanisms.gaussian import measure

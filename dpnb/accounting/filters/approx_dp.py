@@ -72,7 +72,7 @@ class ApproxDPFilter(SumFilter[ZCDP]):
         "Whitehouse et al. 2023, Theorem 8: the sum V of mu^2, so that sqrt(2 V log(1/delta)) + V/2 is within epsilon"
     )
     is_served = False
-    concurrent_without_delta = "zCDP"  # Haney et al. 2023, Theorem 4.10
+    interleaving_obstacle = None  # Haney et al. 2023, Theorem 4.10; with a delta see `renyi`
     counted_filters = ("approx-dp", "zcdp", "gdp")
     epsilon: Fraction
     conversion_delta: Fraction

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Self
 
+from dpnb.accounting.convert import convert
 from dpnb.accounting.doubles import failure_probability
 from dpnb.accounting.exact import Number, binary_up, exact, non_negative, shown
 from dpnb.accounting.losses import GDP, RDP, ZCDP, ApproxDP, EpsilonLoss, Loss, PointwiseDP, PureGDP
@@ -23,6 +24,8 @@ class TimeUniformOdometer(Odometer):
 
     measure: ClassVar[str] = "epsilon"
     _reading: ClassVar[str] = "loss so far at most"
+    _what: ClassVar[str] = "the privacy loss"
+    _coins: ClassVar[str] = "the privacy loss of the answers and of the hidden coins behind them"
     delta: Fraction  # the probability that the bound is ever exceeded
     deltas: Fraction  # sum of the losses' deltas
     pointwise: Fraction  # sum of the deltas of PointwiseDP losses, which is added to the bound
@@ -56,7 +59,7 @@ class TimeUniformOdometer(Odometer):
             self.failure,
             costs_nothing=bound == 0 and not self.deltas,
             overspent=self.deltas > self.slack,
-            of_a_view=self.deltas > self.pointwise,
+            what=self._coins if self.deltas > self.pointwise else self._what,
         )
 
     def truncated_guarantee(self, threshold: Fraction) -> ApproxDP:
@@ -143,6 +146,11 @@ class IntrinsicTimeOdometer(TimeUniformOdometer):
             )
         self._start(number)
         self._set(slack_delta=slack, v=_ZERO)
+
+
+def for_intrinsic_time(loss: Loss) -> Loss:
+    """The same loss as zCDP if it has an epsilon, for which V then grows by 2 epsilon tanh(epsilon/2)."""
+    return convert(loss, ZCDP) if isinstance(loss, EpsilonLoss | PureGDP) else loss
 
 
 def intrinsic_time(loss: Loss) -> tuple[Fraction, Fraction]:

@@ -13,8 +13,7 @@ from dpnb.accounting.exact import Number, display_up, exact
 from dpnb.accounting.losses import GDP, Loss
 from dpnb.errors import InvalidValueError, RequestError
 from dpnb.interactive.launch_request import LaunchRequest
-from dpnb.interactive.threshold.above_threshold import AboveThresholdParameters, LaplaceAboveThreshold
-from dpnb.interactive.threshold.epsilon_split import whole_count
+from dpnb.interactive.threshold.above_threshold import AboveThresholdParameters, LaplaceAboveThreshold, whole_count
 from dpnb.interactive.threshold.gaussian_scan import GaussianAboveThreshold, gaussian_margin
 from dpnb.mechanisms.randomness import NoiseSource
 from dpnb.schema import whole_number
