@@ -1,4 +1,4 @@
-"""Methods of a frame that choose, rename and convert columns: free, since they only change which columns are named."""
+"""Methods of a frame that give another frame: columns chosen, renamed, converted or filled; rows without nulls."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Executes the requests of a remote session, on the session that holds the table.
+"""Checks and executes an untrusted request of a remote session, on the session that holds the table.
 
-A request is untrusted: it names plans, amounts and launches, and is checked here as the methods of a local session
-check their arguments; everything that is charged or derived is computed from it by the same functions.
+It names plans, amounts and launches, and is checked here as the methods of a local session check their arguments;
+everything that is charged or derived is computed from it by the same functions.
 """
 
 from __future__ import annotations

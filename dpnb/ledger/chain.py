@@ -1,4 +1,4 @@
-"""The hash chain from the metadata to the last row, verified as it grows."""
+"""Verifies the hash chain, from the metadata to the last row, as it grows; `dpnb.ledger.charge` makes its hashes."""
 
 from __future__ import annotations
 

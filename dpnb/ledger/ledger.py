@@ -1,4 +1,4 @@
-"""The list of charges, and the guarantee that it was created for."""
+"""The ledger: charges are written in transactions, then answered; and the guarantee that it was created for."""
 
 from __future__ import annotations
 

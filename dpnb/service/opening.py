@@ -1,4 +1,4 @@
-"""Opens the tables of the settings: each as an ordinary session, whose ledger no other service uses.
+"""Opens the tables of the settings, each as an ordinary session, and checks what an analyst may do in it.
 
 Each analyst has a session of their own over the same table and ledger: in reserved mode on their own node, of which
 alone they see rows; in pooled mode on the node of the table, within their caps.

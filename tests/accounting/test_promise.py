@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 from fractions import Fraction
+from typing import get_args
 
 import pytest
 from hypothesis import given, settings
@@ -15,12 +16,16 @@ from dpnb.accounting.budget import Budget
 from dpnb.accounting.conversions import epsilon_from_mu
 from dpnb.accounting.exact import display_down, exact
 from dpnb.accounting.filters import RDPFilter
-from dpnb.accounting.guarantee import FILTERS, make_guarantee
+from dpnb.accounting.guarantee import FILTERS, FilterName, make_guarantee
 from dpnb.accounting.losses import GDP, ApproxDP
 from dpnb.errors import BudgetExceeded, InvalidValueError, LedgerError
 
 BUDGET = Budget(epsilon=1, delta=1e-6)
 every_filter = pytest.mark.parametrize("name", FILTERS)
+
+
+def test_type_checkers_know_the_names_of_all_filters() -> None:
+    assert get_args(FilterName) == tuple(FILTERS)
 
 
 @every_filter

@@ -71,7 +71,6 @@ class ApproxDPFilter(SumFilter[ZCDP]):
     theorem = (
         "Whitehouse et al. 2023, Theorem 8: the sum V of mu^2, so that sqrt(2 V log(1/delta)) + V/2 is within epsilon"
     )
-    is_served = False
     interleaving_obstacle = None  # Haney et al. 2023, Theorem 4.10; with a delta see `renyi`
     counted_filters = ("approx-dp", "zcdp", "gdp")
     epsilon: Fraction

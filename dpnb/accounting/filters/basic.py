@@ -48,7 +48,6 @@ class BasicFilter(SumFilter[ApproxDP]):
     theorem = "Rogers et al. 2016, Theorem 3.3: the sums of each answer's own epsilon and delta"
     guarantee = "sums of epsilon and delta"
     mu_squared_left = None
-    is_served = False
     interleaving_obstacle = None
     counted_filters = ("basic", "rogers", "gdp", "zcdp", "rdp", "approx-dp")
 

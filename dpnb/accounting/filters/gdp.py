@@ -103,6 +103,7 @@ class GDPFilter(SumFilter[GaussianLoss]):
     """
 
     name = "gdp"
+    is_served = True
     records_charge = True
     counted_filters = ("gdp",)
     interleaving_obstacle = None  # Haney et al. 2023, Section 3

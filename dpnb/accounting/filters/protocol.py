@@ -71,7 +71,7 @@ class Filter(Frozen):
 
     adds_up: ClassVar[bool] = False
     """Whether a sum of Gaussian losses is admitted precisely if each of them is in turn."""
-    is_served: ClassVar[bool] = True
+    is_served: ClassVar[bool] = False
     """Whether a service enforces it; otherwise only a session does."""
 
     if TYPE_CHECKING:  # at runtime a property of a base class would be the default of a dataclass's field

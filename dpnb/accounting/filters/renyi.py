@@ -121,6 +121,7 @@ class RDPFilter(SumFilter[RDP]):
     """
 
     name = "rdp"
+    is_served = True
     label = "RDP"
     theorem = "Feldman and Zrnic 2021, Theorem 4.3: the Renyi loss of one order chosen beforehand"
     measure = "rho"

@@ -79,7 +79,6 @@ class RogersFilter(Filter):
     theorem = (
         "Rogers et al. 2016, Theorem 5.1: K of each answer's own epsilon; a quarter of epsilon or more from the start"
     )
-    is_served = False
     interleaving_obstacle = None
     partition_obstacle = (
         "the filter of Rogers et al. has no rule for charging the largest part alone, since it bounds no sum; use "

@@ -40,6 +40,7 @@ class UnboundedFilter(Filter):
     """
 
     name = "none"
+    is_served = True
     label = "none"
     guarantee = "no guarantee (no budget limits the privacy loss)"
     rule = "there is no budget, and nothing is refused"

@@ -42,6 +42,7 @@ class ZCDPFilter(SumFilter[ZCDP]):
     """
 
     name = "zcdp"
+    is_served = True
     label = "zCDP"
     theorem = "Feldman and Zrnic 2021, Remark 4.4, and Whitehouse et al. 2023, Theorem 1: the sum of rho"
     measure = "rho"

@@ -41,6 +41,7 @@ class WorstCaseFilter(SumFilter[Any]):
     """
 
     name = "individual"
+    is_served = True
     is_individual = True
     adds_up = False  # it stays at the budget
     each: SumFilter[Any]  # the filter of each unit, before its first loss
