@@ -5,7 +5,8 @@ The table below lists the theorem behind each module; the docstring of each subp
 
 =================  ====================================================================================
 exact              what a float means; directed rounding
-losses             GDP, ZCDP, RDP, PureDP, ApproxDP, PointwiseDP, PureGDP: the loss of one release, exact
+losses             GDP, ZCDP, RDP, PureDP, ApproxDP, PointwiseDP, PureGDP: the loss of one release, exact; Repeated:
+                   that of several equal mechanisms in pure DP
 conversions        between numbers: Dong, Roth and Su 2022 (mu), Canonne, Kamath and Steinke 2020
                    (rho, Renyi), Kairouz, Oh and Viswanath 2015 (pure); also the simple forms of the papers
 convert            between kinds of loss, where a theorem allows it
@@ -66,6 +67,7 @@ from dpnb.accounting.losses import (
     PointwiseDP,
     PureDP,
     PureGDP,
+    Repeated,
     loss_from_json,
 )
 from dpnb.accounting.no_budget import NoBudget
@@ -114,6 +116,7 @@ __all__ = [
     "ReflectionOdometer",
     "RenyiOdometer",
     "RenyiTracker",
+    "Repeated",
     "RogersFilter",
     "RogersOdometer",
     "SpentAccumulator",

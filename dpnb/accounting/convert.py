@@ -12,7 +12,7 @@ GDP             PureDP, ApproxDP, PointwiseDP (randomised response lies above th
 RDP             GDP, ZCDP, PureDP, ApproxDP, PointwiseDP, and RDP of other orders ((a - 1) D_a is convex in a);
                 a delta stays a delta, since one decomposition serves all orders
 PureDP          ApproxDP and PointwiseDP without a delta
-ZCDP, GDP, RDP  PureGDP: the sum of what its two mechanisms convert to
+ZCDP, GDP, RDP  PureGDP: the sum of what its two mechanisms convert to; Repeated: `count` times what one converts to
 any             any loss of 0
 ==============  ==============================================================================================
 
@@ -166,6 +166,9 @@ def _converted(loss: object, to: type[Loss], delta: Number | None, orders: Itera
         return _free(loss, to, delta, orders)
     if to is ApproxDP:
         return _approx(loss, delta)
+    if loss.count > 1 and to in (ZCDP, GDP, RDP):  # which are sums, also for mechanisms that are chosen adaptively
+        once = _converted(loss.once, to, delta, orders)
+        return None if once is None else once.with_parts(tuple(loss.count * part for part in once.parts))
     if to is RDP:
         return _rdp(loss, orders)
     if isinstance(loss, to):

@@ -100,7 +100,7 @@ def least_charge(loss: Loss, amount: PureGDP, left: PureGDP) -> Fraction:
     asked = as_amount(loss)
     if asked.epsilon <= amount.epsilon:
         return asked.mu_squared if asked.epsilon else Fraction(0)
-    charge = residue_charge(asked.epsilon, mu_squared=left.mu_squared, pure_epsilon=amount.epsilon)
+    charge = residue_charge(asked.epsilon, mu_squared=left.mu_squared, pure_epsilon=amount.epsilon, count=loss.count)
     alone = convert(loss, GDP).mu_squared
     return alone if charge is None else min(charge + asked.mu_squared, alone)
 

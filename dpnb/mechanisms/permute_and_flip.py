@@ -39,9 +39,8 @@ With scores that may change in both directions the worst case is that r rises by
 and 2 the factor is then up to exp(2 a C).  So the rate a = epsilon/C is right only for monotone scores, and for all
 others half of it, as McKenna and Sheldon have it.  ``tests/mechanisms/test_permute_and_flip.py`` enumerates both.
 
-k rounds at a = epsilon/(k C) cost epsilon: each round costs epsilon/k whatever the earlier rounds chose, the scores of
-the remaining candidates are monotone too, and the probabilities of the rounds multiply.  The loss is pure DP with that
-epsilon; nothing tighter is claimed.
+k rounds at a = epsilon/(k C) cost epsilon/k each, whatever the earlier rounds chose, since the scores of the remaining
+candidates are monotone too: they are k mechanisms in pure DP, one after another, and together at most epsilon.
 
 How far the choice may be from the largest
 ------------------------------------------
@@ -69,7 +68,7 @@ from fractions import Fraction
 from dpnb.accounting.conversions.directed import directed, log
 from dpnb.accounting.doubles import failure_probability
 from dpnb.accounting.exact import Number, positive, shown
-from dpnb.accounting.losses import PureDP
+from dpnb.accounting.losses import PureDP, Repeated
 from dpnb.errors import InvalidValueError
 from dpnb.mechanisms.randomness import ExactBernoulli, NoiseSource
 
@@ -107,9 +106,9 @@ class PermuteAndFlip:
             )
 
     @property
-    def loss(self) -> PureDP:
+    def loss(self) -> PureDP | Repeated:
         """The loss of all rounds together."""
-        return PureDP(self.epsilon)
+        return Repeated(PureDP(self.epsilon / self.rounds), self.rounds) if self.rounds > 1 else PureDP(self.epsilon)
 
     @property
     def rounds(self) -> int:

@@ -27,7 +27,8 @@ from dpnb._backends.memory.prepare.prepared_table import PreparedTable
 from dpnb._compile import LinearQuery
 from dpnb._core.execution.selections import MAX_COINS
 from dpnb.accounting.exact import exact
-from dpnb.accounting.losses import GDP, PureDP
+from dpnb.accounting.losses import GDP, PureDP, Repeated
+from dpnb.curator.audit import audit
 from dpnb.errors import (
     BudgetExceeded,
     ExecutionError,
@@ -132,7 +133,7 @@ def test_epsilon_is_charged_as_a_launch_of_the_same_loss_is(tmp_path: Path, filt
     for name in "ab":
         (tmp_path / name).mkdir()
     one, other = (opened(tmp_path / name, budget=dpnb.Budget(8, 1e-6), filter=filter_) for name in "ab")
-    sites(one).top(2).release(epsilon="0.5")
+    sites(one).top(1).release(epsilon="0.5")
     other.above_threshold(0, name="scan", epsilon="0.5")
     assert one.spent == other.spent
     assert one.headroom == other.headroom < 1
@@ -140,6 +141,41 @@ def test_epsilon_is_charged_as_a_launch_of_the_same_loss_is(tmp_path: Path, filt
     assert mine.loss == launch.loss == PureDP("0.5")
     assert mine.charged == launch.charged
     assert opened(tmp_path / "a", budget=dpnb.Budget(8, 1e-6), filter=filter_).spent == one.spent
+
+
+@pytest.mark.parametrize("filter_", ["gdp", "zcdp", "rdp", "approx-dp", "basic", "rogers"])
+def test_two_rounds_are_charged_as_two_selections_of_one_group_are(tmp_path: Path, filter_: str) -> None:
+    for name in "ab":
+        (tmp_path / name).mkdir()
+    one, other = (opened(tmp_path / name, budget=dpnb.Budget(8, 1e-6), filter=filter_) for name in "ab")
+    top = sites(one).top(2).release(epsilon="0.5")
+    for query in (sites(other), other.frame.groupby("site").count_units()):
+        query.top(1).release(epsilon="0.25")
+    assert one.spent == other.spent
+    assert one.headroom == other.headroom < 1
+    (mine,) = one.ledger.charges()
+    assert mine.loss == Repeated(PureDP("0.25"), 2)
+    assert "epsilon 0.5 in 2 steps" in top.cost_text
+    states, others = (session._core.account.compared() for session in (one, other))
+    assert {name: state.filter.spent for name, state in states.states.items() if name != "gdp"} == {
+        name: state.filter.spent for name, state in others.states.items() if name != "gdp"
+    }
+    assert {name: odometer.bound for name, odometer in states.odometers.items()} == {
+        name: odometer.bound for name, odometer in others.odometers.items()
+    }
+    again = opened(tmp_path / "a", budget=dpnb.Budget(8, 1e-6), filter=filter_)
+    assert (again.spent, again.headroom) == (one.spent, one.headroom)
+    assert not audit(one.ledger.path).problems
+
+
+def test_what_ten_rounds_leave_of_the_budget(tmp_path: Path) -> None:
+    """Counted as one loss of 0.2 they would take 112%."""
+    kinds = [*"abcdefghijk"]
+    table, budget = pd.DataFrame({"kind": kinds * 3}), dpnb.Budget(1, 1e-6)
+    schema, ledger = {"kind": dpnb.Categories(kinds)}, tmp_path / "ten.dpnb"
+    session = dpnb.Session(table, name="ten", schema=schema, ledger=ledger, budget=budget)
+    assert len(session.frame.groupby("kind").size().top(10).release(epsilon="0.2")) == 10
+    assert session.headroom == pytest.approx(0.929, abs=6e-4)
 
 
 def test_a_reserve_for_pure_losses_pays_for_it(tmp_path: Path) -> None:
@@ -165,7 +201,7 @@ def test_without_a_budget_it_is_charged_and_nothing_is_refused(tmp_path: Path) -
     top = sites(session).top(2).release(epsilon=5)
     assert len(top) == 2
     assert "nan" not in (repr(top) + top._repr_html_()).lower()
-    assert session.ledger.charges()[0].loss == PureDP(5)
+    assert session.ledger.charges()[0].loss == Repeated(PureDP("2.5"), 2)
 
 
 @pytest.mark.parametrize("filter_", ["zcdp", "approx-dp"])
@@ -241,7 +277,7 @@ def test_what_does_not_fit_is_refused_and_costs_nothing(tmp_path: Path) -> None:
     preview = sites(session).top(2).preview(epsilon=5)
     assert not preview.fits
     assert "does not fit" in repr(preview)
-    assert [one.fits for one in sites(session).top(2).preview()] == [True] * 4 + [False] * 2
+    assert [one.fits for one in sites(session).top(2).preview()] == [True] * 5 + [False]
     assert len(sites(session).top(2).release(epsilon="0.05")) == 2
 
 

@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from dpnb.accounting.losses import PureDP
 from dpnb.errors import InvalidValueError
 from dpnb.mechanisms import NotPrivateSeededSource, PermuteAndFlip
 from dpnb.mechanisms.permute_and_flip import epsilon_for_shortfall
@@ -86,7 +85,7 @@ def test_adding_a_unit_changes_no_probability_by_more_than_epsilon(
     neighbour = tuple(score + more for score, more in zip(scores, added, strict=True))
     one, other = (ranking(table, choice.rounds, float(choice.rate)) for table in (tuple(scores), neighbour))
     assert worst_ratio(one, other) <= epsilon + ROUNDING
-    assert choice.loss == PureDP(Fraction(epsilon))
+    assert (choice.loss.epsilon, choice.loss.count) == (Fraction(epsilon), choice.rounds)
 
 
 def neighbours(scores: tuple[int, ...], least: int, most: int) -> list[tuple[int, ...]]:

@@ -19,7 +19,7 @@ from dpnb._request import Conditions, SelectGroups
 from dpnb.accounting.exact import Number, decimal_up, display_up, exact, shown
 from dpnb.accounting.grid import capped_up
 from dpnb.accounting.intervals import fixed_radius
-from dpnb.accounting.losses import GDP, Loss, PureDP
+from dpnb.accounting.losses import GDP, Loss
 from dpnb.errors import BudgetExceeded, InvalidValueError, PlanError, RequestError
 from dpnb.ledger import Charge
 from dpnb.ledger.charge import SELECTION
@@ -144,7 +144,8 @@ def selection_terms(query: LinearQuery, view: AnyView, winners: object, verb: st
 class SelectionKind(Kind[SelectGroups]):
     """Selections of one session.
 
-    A selection is charged in full as pure DP by the same rule as a launch (`admit_launch`).  It is not interactive: its
+    A selection is charged in full by the same rule as a launch (`admit_launch`), all rounds before the first, so that
+    what it chooses does not decide whether it goes on.  It is not interactive: its
     one answer is a function of the rows and of coins, so nothing about it can be interleaved.  If the process ends
     between charge and answer, the same request answers the same charge later; that is as if the answer had been
     computed at the charge and displayed later.
@@ -172,14 +173,14 @@ class SelectionKind(Kind[SelectGroups]):
         return [Price(request, request.key, columns)]
 
     def admitted(self, request: SelectGroups) -> tuple[Loss, Loss]:
-        """The loss of a selection, and what the filter counts for it."""
+        """The loss of a selection, of which each round is one mechanism, and what the filter counts for it."""
         account, description = self.account, selection_words(request.plan, request.winners)
         if account.individual:
             raise RequestError(
                 f"{description}: would charge every unit, including those without rows in it; under "
                 "accounting='individual' release the counts, which charge only the units they use"
             )
-        loss = capped_up(PureDP(request.epsilon), account.filter)
+        loss = capped_up(self.terms(request).choice(request.epsilon).loss, account.filter)
         try:
             return loss, admit_launch(account, description, loss)
         except BudgetExceeded as error:

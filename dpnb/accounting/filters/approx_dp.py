@@ -100,7 +100,7 @@ class ApproxDPFilter(SumFilter[ZCDP]):
         return cls(epsilon, conversion_delta=delta, slack_delta=budget.discovery_delta)
 
     def to_filter_loss(self, loss: Loss) -> ZCDP:
-        """The loss as approximate zCDP, rho = epsilon^2/2 for a DP loss, as in the theorem.
+        """The loss as approximate zCDP, rho = epsilon^2/2 for a DP loss, as in the theorem; that of several is the sum.
 
         Parameters
         ----------
@@ -116,8 +116,9 @@ class ApproxDPFilter(SumFilter[ZCDP]):
         if type(loss) is ZCDP:
             return loss
         if isinstance(loss, EpsilonLoss):
-            # epsilon^2/2 computed in integers: four times as fast as products of Fractions.
-            return ZCDP.of(Fraction(loss.epsilon.numerator**2, 2 * loss.epsilon.denominator**2), loss.delta)
+            # The sum of epsilon^2/2 in integers: four times as fast as products of Fractions.
+            top, bottom = loss.epsilon.as_integer_ratio()
+            return ZCDP.of(Fraction(top**2, 2 * loss.count * bottom**2), loss.delta)
         return convert(loss, ZCDP)
 
     def affordable(self) -> ApproxDP:

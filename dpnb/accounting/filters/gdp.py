@@ -41,11 +41,12 @@ from dpnb.accounting.exact import (
     decimal_up,
     display_down,
     display_up,
+    exact,
     non_negative,
     of_budget,
 )
 from dpnb.accounting.filters.sum_filter import SumFilter, share_of, times_within
-from dpnb.accounting.losses import GDP, EpsilonLoss, GaussianLoss, Loss, PureDP, PureGDP
+from dpnb.accounting.losses import GDP, EpsilonLoss, GaussianLoss, Loss, PureDP, PureGDP, Repeated
 from dpnb.accounting.losses.amounts import as_amount
 from dpnb.errors import BudgetExceeded, LedgerError
 
@@ -188,7 +189,9 @@ class GDPFilter(SumFilter[GaussianLoss]):
         """
         charge = _unconverted(loss)
         if charge.epsilon and charge.epsilon > (left := as_amount(self.budget - self.spent)).epsilon:
-            residue = residue_charge(charge.epsilon, mu_squared=left.mu_squared, pure_epsilon=left.epsilon)
+            residue = residue_charge(
+                charge.epsilon, mu_squared=left.mu_squared, pure_epsilon=left.epsilon, count=loss.count
+            )
             if residue is not None:
                 charge = PureGDP.of(residue + charge.mu_squared, charge.delta, left.epsilon)
             elif not self._is_pure:  # it does not fit
@@ -322,12 +325,12 @@ class GDPFilter(SumFilter[GaussianLoss]):
 
     def largest_launch(self, loss: Loss) -> str | None:
         """The largest epsilon that fits, for a mechanism in pure DP."""
-        if not isinstance(loss, PureDP):
+        if not isinstance(loss, PureDP | Repeated):
             return None
         low, high = decimal_down((self.budget - self.spent).epsilon), decimal_up(loss.epsilon)
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
-            low, high = (middle, high) if self.admits(PureDP(middle)) else (low, middle)
+            low, high = (middle, high) if self.admits(loss.with_parts((exact(middle),))) else (low, middle)
         epsilon = float(display_down(low))
         return f"epsilon={epsilon!r}" if epsilon else ""
 

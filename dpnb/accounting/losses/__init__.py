@@ -14,6 +14,7 @@ ApproxDP       epsilon, delta         (epsilon, delta)-DP
 PointwiseDP    epsilon, delta         the realised loss is beyond epsilon with probability at most delta
 PureGDP        mu squared, delta,     an epsilon-DP mechanism and a mu-GDP mechanism together
                epsilon
+Repeated       epsilon of all         equal mechanisms in pure DP, one after another
 =============  =====================  ===============================================================================
 
 A ``delta`` with mu or rho is that of approximate GDP, zCDP or Renyi DP: both neighbours' outputs share a
@@ -25,6 +26,7 @@ from dpnb.accounting.losses.epsilon import ApproxDP, EpsilonLoss, PointwiseDP, P
 from dpnb.accounting.losses.gaussian import GDP, ZCDP, GaussianLoss, PureGDP
 from dpnb.accounting.losses.loss import Loss, loss_from_json
 from dpnb.accounting.losses.renyi import RDP
+from dpnb.accounting.losses.repeated import Repeated
 
 __all__ = [
     "GDP",
@@ -37,5 +39,6 @@ __all__ = [
     "PointwiseDP",
     "PureDP",
     "PureGDP",
+    "Repeated",
     "loss_from_json",
 ]

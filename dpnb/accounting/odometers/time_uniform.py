@@ -157,7 +157,7 @@ def intrinsic_time(loss: Loss) -> tuple[Fraction, Fraction]:
     """The amount that a loss adds to V, and its delta.
 
     mu^2 for GDP, 2 rho for zCDP and, as in Whitehouse et al. 2023, Theorem 3, epsilon^2 for a DP loss
-    (for PureGDP both);
+    (for PureGDP both; for Repeated the sum of those of its mechanisms);
     ``convert(loss, ZCDP)`` beforehand gives 2 epsilon tanh(epsilon/2) instead, which is smaller.
 
     Raises `ConversionError` for RDP of some orders, which has no such amount.
@@ -168,7 +168,7 @@ def intrinsic_time(loss: Loss) -> tuple[Fraction, Fraction]:
     if isinstance(loss, ZCDP):
         return 2 * loss.rho, loss.delta
     if isinstance(loss, EpsilonLoss):
-        return loss.epsilon * loss.epsilon, loss.delta
+        return loss.epsilon * loss.epsilon / loss.count, loss.delta
     if isinstance(loss, PureGDP):
         return loss.epsilon * loss.epsilon + loss.mu_squared, loss.delta
     if isinstance(loss, RDP) and not loss:
