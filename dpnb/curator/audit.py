@@ -380,8 +380,10 @@ def _is_paid_for(charge: Charge, tables: PrivateTables) -> bool:
         case SelectGroups(plan=plan, winners=winners, epsilon=epsilon):
             choice = PermuteAndFlip(tables.compile(plan).cells, winners, epsilon)
             return epsilon <= paid.epsilon and charge.loss.count <= choice.rounds
-        case LaunchMechanism(mechanism=ScanThreshold(epsilon=epsilon, mu=mu)):
-            return (epsilon or 0) <= paid.epsilon and (mu or 0) ** 2 <= paid.mu_squared
+        case LaunchMechanism(mechanism=ScanThreshold(epsilon=epsilon, max_positives=most, mu=mu)):
+            thresholds = (charge.launch or {}).get("thresholds", 1)
+            enough = (epsilon or 0) <= paid.epsilon and (mu or 0) ** 2 <= paid.mu_squared
+            return enough and charge.loss.count == thresholds in (1, most)
     return True
 
 
