@@ -25,8 +25,10 @@ from dpnb.accounting.filters import (
     RogersFilter,
     ZCDPFilter,
 )
+from dpnb.accounting.grid import loss_up
 from dpnb.accounting.losses import GDP, RDP, ZCDP, ApproxDP, Loss, PureDP, PureGDP
-from dpnb.accounting.odometers import FilterOdometer, MixtureOdometer, StitchedOdometer
+from dpnb.accounting.odometers import FilterOdometer, MixtureOdometer, ReflectionOdometer, StitchedOdometer
+from dpnb.interactive.threshold.above_threshold import AboveThresholdParameters
 
 STEPS = 20_000
 RESIDUES = 200  # the charge of a launch is searched for
@@ -152,9 +154,33 @@ def what_is_left() -> None:
     print()
 
 
+def scans_and_odometers() -> None:
+    """Print what a scan with several positives takes from (1, 1e-6), and odometers when that budget is spent."""
+    mu_squared = Budget(1, 1e-6).loss.mu_squared
+    fresh = GDPFilter.from_loss(Budget(1, 1e-6).loss)
+    print(f"{'scan, epsilon 0.05 for each positive':<40}{'new thresholds':>16}{'one, as reliable':>18}{'margin':>8}")
+    for positives in (1, 5, 10):
+        each = AboveThresholdParameters(Fraction(1, 20) * positives, positives, thresholds=positives)
+        one = AboveThresholdParameters(each.epsilon, positives)
+        ratio = one.margin(100, 0.05) / each.margin(100, 0.05)  # margins are proportional to 1/epsilon
+        as_reliable = loss_up(PureDP(one.epsilon * ratio))
+        taken = [f"{fresh.budget_fraction(loss):.1%}" for loss in (each.loss, as_reliable) if fresh.admits(loss)]
+        texts = [*taken, "refused"][:2]
+        print(f"{positives:<40}{texts[0]:>16}{texts[1]:>18}{float(each.margin(100, 0.05)):>8.0f}")
+    print(f"\n{'odometer when epsilon 1, delta 1e-6 is spent':<44}{'reading':>12}")
+    for odometer in (
+        MixtureOdometer.tuned(mu_squared, 1e-6),
+        FilterOdometer.tuned(mu_squared, 1e-6),
+        ReflectionOdometer(mu_squared, 1e-6),
+    ):
+        print(f"{type(odometer).__name__:<44}{odometer.bound_at(mu_squared):>12.3f}")
+    print()
+
+
 def main() -> None:
     """Print the tables."""
     what_is_left()
+    scans_and_odometers()
     bare = seconds(float_sum) / STEPS
     peer = seconds(composed) / (STEPS // 100)
     print(f"{'step':<44}{'a second':>12}{'float sums':>12}{'dp-accounting':>15}")
