@@ -87,6 +87,7 @@ class RDPFilter(SumFilter[RDP]):
     label = "RDP"
     theorem = "Feldman and Zrnic 2021, Theorem 4.3: the Renyi loss of one order chosen beforehand"
     measure = "rho"
+    counts_range = True
     concurrent_without_delta = "Renyi DP"  # Haney et al. 2023, Theorem 4.6
     counted_filters = ("rdp", "zcdp", "gdp", "approx-dp")
 

@@ -45,6 +45,7 @@ class ZCDPFilter(SumFilter[ZCDP]):
     label = "zCDP"
     theorem = "Feldman and Zrnic 2021, Remark 4.4, and Whitehouse et al. 2023, Theorem 1: the sum of rho"
     measure = "rho"
+    counts_range = True
     concurrent_without_delta = "zCDP"  # Haney et al. 2023, Theorem 4.10
     counted_filters = ("zcdp", "gdp", "approx-dp")
 
