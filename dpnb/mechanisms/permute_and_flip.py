@@ -92,8 +92,8 @@ from fractions import Fraction
 from dpnb.accounting.conversions.directed import directed, log
 from dpnb.accounting.doubles import failure_probability
 from dpnb.accounting.exact import Number, positive, shown
-from dpnb.accounting.losses import BoundedRange, EpsilonLoss, Loss, PureDP, Repeated
-from dpnb.accounting.losses.amounts import is_range
+from dpnb.accounting.losses import BoundedRange, Loss, PureDP, Repeated
+from dpnb.accounting.losses.amounts import as_amount, is_range
 from dpnb.errors import InvalidValueError
 from dpnb.mechanisms.randomness import ExactBernoulli, NoiseSource
 
@@ -234,10 +234,8 @@ class ExponentialMechanism(LargestCounts):
 
 def choice_of(loss: Loss, candidates: int, winners: int, sensitivity: int) -> LargestCounts:
     """The mechanism whose loss is `loss`; the other arguments are as for `LargestCounts`."""
-    if not isinstance(loss, EpsilonLoss):
-        raise InvalidValueError(f"loss: must be that of a selection, got {loss!r}")
     kind = ExponentialMechanism if is_range(loss) else PermuteAndFlip
-    return kind(candidates, winners, loss.epsilon, sensitivity)
+    return kind(candidates, winners, as_amount(loss).epsilon, sensitivity)
 
 
 def epsilon_for_shortfall(candidates: int, winners: int, sensitivity: int, shortfall: int, beta: Number) -> Fraction:

@@ -62,11 +62,10 @@ def gumbel(scores: tuple[int, ...], winners: int, rate: float) -> dict[Winners, 
     weights = [math.exp(rate * (score - max(scores))) for score in scores]
     found = {}
     for order in itertools.permutations(range(len(scores)), winners):
-        left = sum(weights)
+        rest = [index for index in range(len(scores)) if index not in order]
         found[order] = 1.0
-        for one in order:
-            found[order] *= weights[one] / left
-            left -= weights[one]
+        for place, one in enumerate(order):
+            found[order] *= weights[one] / sum(weights[index] for index in (*order[place:], *rest))
     return found
 
 
