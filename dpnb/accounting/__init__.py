@@ -6,7 +6,7 @@ The table below lists the theorem behind each module; the docstring of each subp
 =================  ====================================================================================
 exact              what a float means; directed rounding
 losses             GDP, ZCDP, RDP, PureDP, ApproxDP, PointwiseDP, PureGDP: the loss of one release, exact; Repeated:
-                   that of several equal mechanisms in pure DP
+                   that of several equal ones; BoundedRange: that of the exponential mechanism
 conversions        between numbers: Dong, Roth and Su 2022 (mu), Canonne, Kamath and Steinke 2020
                    (rho, Renyi), Kairouz, Oh and Viswanath 2015 (pure); also the simple forms of the papers
 convert            between kinds of loss, where a theorem allows it
@@ -62,6 +62,7 @@ from dpnb.accounting.losses import (
     RDP,
     ZCDP,
     ApproxDP,
+    BoundedRange,
     EpsilonLoss,
     Loss,
     PointwiseDP,
@@ -98,6 +99,7 @@ __all__ = [
     "ApproxDPFilter",
     "BasicFilter",
     "BasicOdometer",
+    "BoundedRange",
     "Budget",
     "EpsilonLoss",
     "Filter",

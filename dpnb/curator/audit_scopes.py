@@ -14,7 +14,7 @@ from dpnb.accounting.conversions import residue_charge
 from dpnb.accounting.convert import convert
 from dpnb.accounting.guarantee import PrivacyGuarantee, make_guarantee
 from dpnb.accounting.losses import GDP, Loss, PureGDP
-from dpnb.accounting.losses.amounts import as_amount
+from dpnb.accounting.losses.amounts import as_amount, is_range
 from dpnb.accounting.partition_cost import NO_PARTS, PartRef, PartSums
 
 ROUNDING = 1 + Fraction(1, 2**40)
@@ -97,6 +97,8 @@ def least_charge(loss: Loss, amount: PureGDP, left: PureGDP) -> Fraction:
     A charge that was computed where less than `left` is left is larger, and covers it too: see
     :func:`~dpnb.accounting.conversions.residue_charge`.
     """
+    if is_range(loss):
+        return convert(loss, GDP).mu_squared
     asked = as_amount(loss)
     if asked.epsilon <= amount.epsilon:
         return asked.mu_squared if asked.epsilon else Fraction(0)

@@ -1,4 +1,4 @@
-"""Several equal losses in pure DP that are charged together."""
+"""Several equal losses that are charged together, and losses of a bounded range."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mpmath import mp
 
 from dpnb.accounting import (
     GDP,
@@ -17,12 +18,16 @@ from dpnb.accounting import (
     ApproxDP,
     ApproxDPFilter,
     BasicFilter,
+    BasicOdometer,
+    BoundedRange,
     Budget,
     GDPFilter,
+    MixtureOdometer,
     PureDP,
     RDPFilter,
     Repeated,
     RogersFilter,
+    RogersOdometer,
     UnboundedFilter,
     ZCDPFilter,
     convert,
@@ -49,12 +54,22 @@ FILTERS = {
 
 @pytest.mark.parametrize("name", FILTERS)
 @pytest.mark.parametrize("count", [2, 3, 10])
-def test_they_are_counted_one_after_another(name: str, count: int) -> None:
-    together: Any = FILTERS[name].step(Repeated(PureDP("0.02"), count))
+@pytest.mark.parametrize("once", [PureDP("0.02"), BoundedRange("0.02")])
+def test_they_are_counted_one_after_another(name: str, count: int, once: Any) -> None:
+    together: Any = FILTERS[name].step(Repeated(once, count))
     one_by_one: Any = FILTERS[name]
     for _ in range(count):
-        one_by_one = one_by_one.step(PureDP("0.02"))
+        one_by_one = one_by_one.step(once)
     assert together.spent == one_by_one.spent
+
+
+@pytest.mark.parametrize("once", [PureDP("0.02"), BoundedRange("0.02")])
+def test_odometers_count_them_one_after_another(once: Any) -> None:
+    for fresh in (MixtureOdometer.tuned(1, 1e-6), RogersOdometer(100, 1e-6), BasicOdometer(1e-6)):
+        one_by_one: Any = fresh
+        for _ in range(10):
+            one_by_one = one_by_one.step(once)
+        assert fresh.step(Repeated(once, 10)).bound == one_by_one.bound
 
 
 @pytest.mark.parametrize(
@@ -124,6 +139,12 @@ def test_conversions_are_sums() -> None:
 def test_it_is_stored_and_read_and_not_added_to_another_number_of_them() -> None:
     stored = TEN.to_json()
     assert stored == {"kind": "repeated", "epsilon": "1/50", "count": "10"}
+    ranges = Repeated(BoundedRange("0.02"), 10)
+    assert ranges.to_json() == {"kind": "repeated", "range": "1/50", "count": "10"}
+    assert loss_from_json(ranges.to_json()) == ranges != TEN
+    assert loss_from_json(ranges.once.to_json()) == ranges.once
+    with pytest.raises(TypeError):
+        _ = ranges + TEN
     assert loss_from_json(stored) == pickle.loads(pickle.dumps(TEN)) == TEN
     assert Repeated(PureDP("0.04"), 5) not in (TEN, PureDP("0.2"))
     assert Repeated(PureDP("0.04"), 10) == TEN + TEN
@@ -150,3 +171,44 @@ def test_what_was_not_stored_is_refused(changed: dict[str, str]) -> None:
 def test_only_whole_numbers_of_pure_losses(arguments: Any) -> None:
     with pytest.raises(InvalidValueError):
         Repeated(*arguments)
+
+
+# --- a bounded range --------------------------------------------------------------------------------------------------
+
+
+def two_outcomes(length: Any, top: Any) -> tuple[Any, Any]:
+    """The probabilities of the first of two outcomes whose logarithms of ratios are top and top - length."""
+    q = (1 - mp.exp(top - length)) / (mp.exp(top) - mp.exp(top - length))
+    return mp.exp(top) * q, q
+
+
+@given(st.floats(0.01, 6), st.floats(0.001, 0.999))
+def test_no_two_outcomes_in_the_range_exceed_its_conversions(length: float, share: float) -> None:
+    loss = BoundedRange(length)
+    p, q = two_outcomes(mp.mpf(length), mp.mpf(length) * share)
+    mu = mp.sqrt(2) * (mp.erfinv(2 * p - 1) - mp.erfinv(2 * q - 1))
+    assert mu <= convert(loss, GDP).mu * (1 + 1e-12)
+    for order in (1.5, 3, 20):
+        divergence = mp.log(p**order * q ** (1 - order) + (1 - p) ** order * (1 - q) ** (1 - order)) / (order - 1)
+        assert divergence <= order * float(convert(loss, ZCDP).rho) * (1 + 1e-12)
+        assert divergence <= float(convert(loss, RDP, orders=[order]).parts[0]) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("length", [0.05, 0.378, 2.0, 8.0])
+def test_its_mu_is_attained_in_the_middle(length: float) -> None:
+    p, q = two_outcomes(mp.mpf(length), mp.mpf(length) / 2)
+    mu = mp.sqrt(2) * (mp.erfinv(2 * p - 1) - mp.erfinv(2 * q - 1))
+    assert float(mu) == pytest.approx(convert(BoundedRange(length), GDP).mu, rel=1e-12)
+
+
+def test_control_half_of_the_range_is_too_little_for_what_is_only_in_pure_dp() -> None:
+    p, q = two_outcomes(mp.mpf(2), mp.mpf(1))  # randomised response with epsilon 1
+    mu = mp.sqrt(2) * (mp.erfinv(2 * p - 1) - mp.erfinv(2 * q - 1))
+    assert mu > convert(BoundedRange(1), GDP).mu * 1.9
+    assert convert(PureDP(1), ZCDP).rho > 3.5 * convert(BoundedRange(1), ZCDP).rho
+
+
+def test_mu_of_the_whole_budget_buys_that_range() -> None:
+    assert FILTERS["gdp"].admits(BoundedRange("0.377"))
+    assert not FILTERS["gdp"].admits(BoundedRange("0.378"))
+    assert convert(BoundedRange(0.2), ApproxDP) == ApproxDP("0.2")

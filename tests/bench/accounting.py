@@ -3,20 +3,23 @@
 Each figure is the best of several runs, beside what the same machine does in the same minute: a filter beside the bare
 comparison of a float sum with a bound, and beside dp-accounting composing the same event; losses that never repeat
 beside one that does; reading after 10,000 steps beside reading after 10.  First, without times, what is left of a
-budget after a launch in pure DP.
+budget after a launch in pure DP and after a selection, and how far that falls short.
 """
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
 from dpnb._compile.marginals import Marginals
+from dpnb._core.execution.selections import range_within
 from dpnb.accounting import conversions
 from dpnb.accounting.budget import Budget
 from dpnb.accounting.convert import convert
+from dpnb.accounting.filters import FILTERS as FILTERS_BY_NAME
 from dpnb.accounting.filters import (
     ApproxDPFilter,
     BasicFilter,
@@ -29,6 +32,7 @@ from dpnb.accounting.grid import loss_up
 from dpnb.accounting.losses import GDP, RDP, ZCDP, ApproxDP, Loss, PureDP, PureGDP
 from dpnb.accounting.odometers import FilterOdometer, MixtureOdometer, ReflectionOdometer, StitchedOdometer
 from dpnb.interactive.threshold.above_threshold import AboveThresholdParameters
+from dpnb.mechanisms.permute_and_flip import ExponentialMechanism, PermuteAndFlip
 
 STEPS = 20_000
 RESIDUES = 200  # the charge of a launch is searched for
@@ -146,6 +150,18 @@ def what_is_left() -> None:
             each = (convert(launch, GDP), launch)
             texts = [f"{fresh.step(one).headroom:.1%}" if fresh.admits(one) else "refused" for one in each]
             print(f"{budget!r:<28}{float(launch.epsilon):>9}{texts[0]:>17}{texts[1]:>10}")
+    print(
+        f"\n{'largest of 20 groups, (1, 1e-6)':<34}{'left, as one loss':>19}{'left':>8}{'falls short by':>16}", end=""
+    )
+    print(f"{'permute-and-flip':>18}")
+    for name, (winners, epsilon) in itertools.product(("gdp", "zcdp"), ((1, "0.1"), (5, "0.15"), (10, "0.2"))):
+        fresh = FILTERS_BY_NAME[name].from_budget(Budget(1, 1e-6))
+        pure = PermuteAndFlip(20, winners, Fraction(epsilon))
+        other = ExponentialMechanism(20, winners, range_within(fresh, pure.loss))
+        one = f"{fresh.step(PureDP(epsilon)).headroom:.1%}" if fresh.admits(PureDP(epsilon)) else "refused"
+        widths = [choice.shortfall(Fraction(1, 20)) for choice in (other, pure)]
+        left = f"{fresh.step(other.loss).headroom:.1%}"
+        print(f"{f'top({winners}) at {epsilon}, {name}':<34}{one:>19}{left:>8}{widths[0]:>16}{widths[1]:>18}")
     print(f"\n{'reserve, under epsilon 1, delta 1e-6':<44}{'releases at sigma 70':>22}")
     for reserve in ("0", "0.05", "0.1", "0.15", "0.2", "0.3"):
         budget = Budget(1, 1e-6, pure_epsilon=reserve)

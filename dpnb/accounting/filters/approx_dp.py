@@ -22,6 +22,7 @@ from dpnb.accounting.exact import (
 )
 from dpnb.accounting.filters.sum_filter import SumFilter
 from dpnb.accounting.losses import ZCDP, ApproxDP, EpsilonLoss, Loss
+from dpnb.accounting.losses.amounts import is_range
 from dpnb.copying import safe_repr
 from dpnb.errors import InvalidValueError
 
@@ -71,6 +72,7 @@ class ApproxDPFilter(SumFilter[ZCDP]):
     theorem = (
         "Whitehouse et al. 2023, Theorem 8: the sum V of mu^2, so that sqrt(2 V log(1/delta)) + V/2 is within epsilon"
     )
+    counts_range = True
     interleaving_obstacle = None  # Haney et al. 2023, Theorem 4.10; with a delta see `renyi`
     counted_filters = ("approx-dp", "zcdp", "gdp")
     epsilon: Fraction
@@ -115,7 +117,7 @@ class ApproxDPFilter(SumFilter[ZCDP]):
         """
         if type(loss) is ZCDP:
             return loss
-        if isinstance(loss, EpsilonLoss):
+        if isinstance(loss, EpsilonLoss) and not is_range(loss):
             # The sum of epsilon^2/2 in integers: four times as fast as products of Fractions.
             top, bottom = loss.epsilon.as_integer_ratio()
             return ZCDP.of(Fraction(top**2, 2 * loss.count * bottom**2), loss.delta)

@@ -47,7 +47,7 @@ from dpnb.accounting.exact import (
 )
 from dpnb.accounting.filters.sum_filter import SumFilter, share_of, times_within
 from dpnb.accounting.losses import GDP, EpsilonLoss, GaussianLoss, Loss, PureDP, PureGDP, Repeated
-from dpnb.accounting.losses.amounts import as_amount
+from dpnb.accounting.losses.amounts import as_amount, is_range
 from dpnb.errors import BudgetExceeded, LedgerError
 
 _STEPS = 16
@@ -244,6 +244,11 @@ class GDPFilter(SumFilter[GaussianLoss]):
         return self._guarantee(delta, lambda good: epsilon_of_pure_gdp(budget.epsilon, budget.mu_squared, good))
 
     @property
+    def counts_range(self) -> bool:  # type: ignore[override]
+        """Unless it has a reserve, which counts epsilon."""
+        return not self.budget.epsilon
+
+    @property
     def _is_pure(self) -> bool:
         """Whether the budget is a reserve and nothing else."""
         gaussian, _, *reserve = self.budget.parts
@@ -386,5 +391,6 @@ class GDPFilter(SumFilter[GaussianLoss]):
 
 
 def _unconverted(loss: Loss) -> PureGDP:
-    """The parts of a loss; one that has neither mu nor epsilon is converted to GDP, if a theorem allows it."""
-    return as_amount(loss if isinstance(loss, EpsilonLoss | GaussianLoss) else convert(loss, GDP))
+    """The parts of a loss; a range, or what has neither mu nor epsilon, is converted to GDP, if a theorem allows it."""
+    has_parts = isinstance(loss, EpsilonLoss | GaussianLoss) and not is_range(loss)
+    return as_amount(loss if has_parts else convert(loss, GDP))

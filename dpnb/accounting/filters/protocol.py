@@ -74,6 +74,9 @@ class Filter(Frozen):
     is_served: ClassVar[bool] = False
     """Whether a service enforces it; otherwise only a session does."""
 
+    counts_range: bool = False
+    """Whether it counts a bounded range for less than pure DP with that epsilon."""
+
     if TYPE_CHECKING:  # at runtime a property of a base class would be the default of a dataclass's field
 
         @property

@@ -125,6 +125,7 @@ class RDPFilter(SumFilter[RDP]):
     label = "RDP"
     theorem = "Feldman and Zrnic 2021, Theorem 4.3: the Renyi loss of one order chosen beforehand"
     measure = "rho"
+    counts_range = True
     interleaving_obstacle = None  # Haney et al. 2023, Theorem 4.6; with a delta or several orders see this module
     counted_filters = ("rdp", "zcdp", "gdp", "approx-dp")
 

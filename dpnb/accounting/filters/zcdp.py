@@ -46,6 +46,7 @@ class ZCDPFilter(SumFilter[ZCDP]):
     label = "zCDP"
     theorem = "Feldman and Zrnic 2021, Remark 4.4, and Whitehouse et al. 2023, Theorem 1: the sum of rho"
     measure = "rho"
+    counts_range = True
     interleaving_obstacle = None  # Haney et al. 2023, Theorem 4.10; with a delta see `renyi`
     counted_filters = ("zcdp", "gdp", "approx-dp")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TypeGuard
 
-from dpnb.accounting.losses.epsilon import EpsilonLoss
+from dpnb.accounting.losses.epsilon import BoundedRange, EpsilonLoss, Repeated
 from dpnb.accounting.losses.gaussian import GDP, GaussianLoss, PureGDP
 from dpnb.accounting.losses.loss import Loss
 from dpnb.errors import ConversionError
@@ -14,6 +14,11 @@ from dpnb.errors import ConversionError
 def is_gaussian(loss: Loss | None) -> TypeGuard[GDP]:
     """Whether a loss is that of Gaussian noise."""
     return isinstance(loss, GDP)
+
+
+def is_range(loss: Loss) -> bool:
+    """Whether a loss is in bounded range, of one mechanism or of several."""
+    return isinstance(loss, BoundedRange) or (isinstance(loss, Repeated) and loss.of_kind is BoundedRange)
 
 
 def as_amount(loss: Loss) -> PureGDP:

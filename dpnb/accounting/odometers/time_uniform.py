@@ -11,6 +11,7 @@ from dpnb.accounting.convert import convert
 from dpnb.accounting.doubles import failure_probability
 from dpnb.accounting.exact import Number, binary_up, exact, non_negative, shown
 from dpnb.accounting.losses import GDP, RDP, ZCDP, ApproxDP, EpsilonLoss, Loss, PointwiseDP, PureGDP
+from dpnb.accounting.losses.amounts import is_range
 from dpnb.accounting.odometers.protocol import Odometer, OdometerKind
 from dpnb.accounting.odometers.statements import time_uniform_statement
 from dpnb.errors import ConversionError, InvalidValueError
@@ -157,7 +158,9 @@ def intrinsic_time(loss: Loss) -> tuple[Fraction, Fraction]:
     """The amount that a loss adds to V, and its delta.
 
     mu^2 for GDP, 2 rho for zCDP and, as in Whitehouse et al. 2023, Theorem 3, epsilon^2 for a DP loss
-    (for PureGDP both; for Repeated the sum of those of its mechanisms);
+    (for PureGDP both; for Repeated the sum of those of its mechanisms), and range^2/4 for a bounded range:
+    by Hoeffding's lemma a loss in an interval of that length, less its mean, is sub-Gaussian with this variance, and
+    the mean, a Kullback-Leibler divergence, is at most half of it (Cesar and Rogers 2021, at order 1);
     ``convert(loss, ZCDP)`` beforehand gives 2 epsilon tanh(epsilon/2) instead, which is smaller.
 
     Raises `ConversionError` for RDP of some orders, which has no such amount.
@@ -167,6 +170,8 @@ def intrinsic_time(loss: Loss) -> tuple[Fraction, Fraction]:
         return mu_squared, delta
     if isinstance(loss, ZCDP):
         return 2 * loss.rho, loss.delta
+    if is_range(loss):
+        return loss.parts[0] ** 2 / (4 * loss.count), _ZERO
     if isinstance(loss, EpsilonLoss):
         return loss.epsilon * loss.epsilon / loss.count, loss.delta
     if isinstance(loss, PureGDP):
