@@ -35,7 +35,7 @@ Law = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
 def largest(scans: int) -> float:
-    """The largest epsilon for each of so many scans that the budget covers, admitted together."""
+    """The largest epsilon of each scan, of which the budget covers this number."""
     filter_, low, high = GDPFilter.from_loss(BUDGET), 0.0, 20.0
     for _ in range(30):
         middle = (low + high) / 2
