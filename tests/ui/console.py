@@ -99,7 +99,8 @@ class Console:
             self._take("console error", message.text, message.location.get("url", ""))
 
     def _on_page_error(self, error: Error) -> None:
-        self._take("page error", error.message, error.stack or "")
+        # Of an error without a stack, Chromium may tell the name in front of its message.
+        self._take("page error", error.message.removeprefix("Error: "), error.stack or "")
 
     def _on_request(self, request: Request) -> None:
         if not request.url.startswith(self._here):
