@@ -5,7 +5,8 @@ The table below lists the theorem behind each module; the docstring of each subp
 
 =================  ====================================================================================
 exact              what a float means; directed rounding
-losses             GDP, ZCDP, RDP, PureDP, ApproxDP, PointwiseDP, PureGDP: the loss of one release, exact
+losses             GDP, ZCDP, RDP, PureDP, ApproxDP, PointwiseDP, PureGDP: the loss of one release, exact; Repeated:
+                   that of several equal ones; BoundedRange: that of the exponential mechanism
 conversions        between numbers: Dong, Roth and Su 2022 (mu), Canonne, Kamath and Steinke 2020
                    (rho, Renyi), Kairouz, Oh and Viswanath 2015 (pure); also the simple forms of the papers
 convert            between kinds of loss, where a theorem allows it
@@ -63,11 +64,13 @@ from dpnb.accounting.losses import (
     RDP,
     ZCDP,
     ApproxDP,
+    BoundedRange,
     EpsilonLoss,
     Loss,
     PointwiseDP,
     PureDP,
     PureGDP,
+    Repeated,
     loss_from_json,
 )
 from dpnb.accounting.no_budget import NoBudget
@@ -79,6 +82,7 @@ from dpnb.accounting.odometers import (
     MixtureOdometer,
     Odometer,
     RDPAccumulator,
+    ReflectionOdometer,
     RenyiOdometer,
     RenyiTracker,
     RogersOdometer,
@@ -97,6 +101,7 @@ __all__ = [
     "ApproxDPFilter",
     "BasicFilter",
     "BasicOdometer",
+    "BoundedRange",
     "Budget",
     "EpsilonLoss",
     "Filter",
@@ -112,8 +117,10 @@ __all__ = [
     "PureGDP",
     "RDPAccumulator",
     "RDPFilter",
+    "ReflectionOdometer",
     "RenyiOdometer",
     "RenyiTracker",
+    "Repeated",
     "RogersFilter",
     "RogersOdometer",
     "SpentAccumulator",

@@ -18,7 +18,7 @@ lets through; for interactive mechanisms see :mod:`dpnb.accounting.filters.proto
 known before the launch too.  ∎
 
 Claim, for a time-uniform odometer.  The truncated view at d is (d, delta)-DP, where delta is the probability that the
-odometer's statement is ever wrong, if the mechanisms run one after another.
+odometer's statement is ever wrong; also for interactive mechanisms of a session (:mod:`dpnb.accounting.odometers`).
 
 Proof.  Fix two neighbours, with distributions P and Q of the view, and an event S.  Except with probability delta under
 P, the realised loss is within the bound at all times, so at the end of the view it is at most d.  Whether and where the
@@ -172,9 +172,20 @@ class TruncatedView(Frozen):
         >>> view.messages, view.guarantee
         (('yes',), ApproxDP(epsilon=2.0, delta=1e-06))
         """
+        return self if self.truncated else self.after_launch(self.odometer.step(loss), *messages)
+
+    def after_launch(self, after: Accumulator | TimeUniformOdometer, *messages: object) -> Self:
+        """The view after a launch with which the odometer is `after`; see `step`.
+
+        Parameters
+        ----------
+        after : accumulator or time-uniform odometer
+            The odometer with the launch.
+        *messages : object
+            The answers that the launch returns.
+        """
         if self.truncated:
             return self
-        after = self.odometer.step(loss)
         if not _is_within(after.bound, self.threshold):
             return self._changed(truncated=True)
         return self._changed(odometer=after, messages=(*self.messages, *messages))
