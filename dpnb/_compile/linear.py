@@ -226,7 +226,7 @@ class LinearQuery:
         part.__dict__["required"] = self.required  # not only what these features need
         return part
 
-    @property
+    @cached_property
     def is_cumulative(self) -> bool:
         """Whether the square root of the prefix sums over the cells is measured, not the cells."""
         return isinstance(self.plan.aggregation, CumulativeCount)
