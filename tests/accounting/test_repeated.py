@@ -36,6 +36,7 @@ from dpnb.accounting import (
 from dpnb.accounting.conversions import residue_charge
 from dpnb.accounting.conversions.residue import _charge_one_by_one
 from dpnb.errors import BudgetExceeded, ConversionError, InvalidValueError
+from dpnb.interactive.threshold.above_threshold import MAX_COUNT
 
 ONE = Budget(epsilon=1, delta=1e-6)
 TEN = Repeated(PureDP("0.02"), 10)
@@ -212,3 +213,10 @@ def test_mu_of_the_whole_budget_buys_that_range() -> None:
     assert FILTERS["gdp"].admits(BoundedRange("0.377"))
     assert not FILTERS["gdp"].admits(BoundedRange("0.378"))
     assert convert(BoundedRange(0.2), ApproxDP) == ApproxDP("0.2")
+
+
+@pytest.mark.parametrize("count", [1, 999_999_999, 10**9])
+def test_every_number_of_mechanisms_that_may_be_launched_is_read_again(count: int) -> None:
+    loss = Repeated(PureDP("0.02"), count)
+    assert loss_from_json(loss.to_json()) == loss
+    assert MAX_COUNT >= count

@@ -187,7 +187,7 @@ class Repeated(EpsilonLoss):
     """Several mechanisms with equal losses in pure DP or bounded range, each chosen after the answers before it.
 
     All of them are admitted before the first runs.  Together they are in pure DP with the sum of the epsilons, which is
-    `epsilon`.  A filter or odometer that counts them one after another counts less: `count` times the loss `once`, and
+    ``epsilon``.  A filter or odometer that counts them one after another counts less: ``count`` times the loss ``once``, and
     :class:`~dpnb.accounting.GDPFilter` one residue after another.
 
     Parameters
@@ -206,7 +206,7 @@ class Repeated(EpsilonLoss):
     Raises
     ------
     InvalidValueError
-        `once` is of another kind, or `count` is not a whole number of at least 1.
+        ``once`` is of another kind, or ``count`` is not a whole number of at least 1.
 
     Examples
     --------
@@ -282,7 +282,7 @@ class Repeated(EpsilonLoss):
         if unknown := stored.keys() - {"kind", name, "count"}:
             raise InvalidValueError(f"a stored loss has an unknown entry {min(unknown)!r}; use the dpnb that wrote it")
         count = stored["count"]
-        if not (count.isascii() and count.isdecimal() and len(count) < 10):
+        if not (count.isascii() and count.isdecimal() and len(count) <= 10):
             raise InvalidValueError(f"count: must be a number of mechanisms, got {shown(count)}; was the file edited?")
         return cls(_KINDS[name].of(non_negative(from_text(stored[name]), name=name)), int(count))
 

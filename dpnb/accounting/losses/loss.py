@@ -48,7 +48,7 @@ class Loss:
 
     @property
     def once(self) -> Loss:
-        """The loss of one of `count` equal mechanisms that it is the loss of."""
+        """The loss of one of ``count`` equal mechanisms that it is the loss of."""
         return self
 
     @property
