@@ -56,8 +56,8 @@ class PrivacyGuarantee:
     spent.  Under a filter that adds mu squared, it is the budget.  The others admit at most mu0 squared, since Gaussian
     releases with a larger sum would exceed the guarantee.  A pure-DP mechanism adds no more to V than it is charged:
     Kullback-Leibler divergences add, and grow with the trade-off function's distance from the diagonal.  For the same
-    reason a reserve E adds at most 2 E tanh(E/2).  A bounded range e adds e^2/4, which for a large e is a little more than
-    its charge: a time-uniform odometer holds there too, and is only tuned for a smaller V.
+    reason a reserve E adds at most 2 E tanh(E/2).  A bounded range e adds e^2/4, for a large e a little more than its
+    charge: a time-uniform odometer holds there too, and is only tuned for a smaller V.
     """
 
     filter_name: str

@@ -187,8 +187,8 @@ class Repeated(EpsilonLoss):
     """Several mechanisms with equal losses in pure DP or bounded range, each chosen after the answers before it.
 
     All of them are admitted before the first runs.  Together they are in pure DP with the sum of the epsilons, which is
-    ``epsilon``.  A filter or odometer that counts them one after another counts less: ``count`` times the loss ``once``, and
-    :class:`~dpnb.accounting.GDPFilter` one residue after another.
+    ``epsilon``.  A filter or odometer that counts them one after another counts less: ``count`` times the loss
+    ``once``, and :class:`~dpnb.accounting.GDPFilter` one residue after another.
 
     Parameters
     ----------
