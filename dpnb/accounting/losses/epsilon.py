@@ -201,7 +201,6 @@ class Repeated(EpsilonLoss):
     ----------
     epsilon : Fraction
         The sum of the epsilons.
-    count : int
 
     Raises
     ------
