@@ -207,7 +207,7 @@ class LargestGroups(PreviewedOnDisplay):
             names = {"epsilon": epsilon, "within": within, **others}
             given = " and ".join(f"{name}=" for name, value in names.items() if value is not None) or "no loss"
             raise RequestError(
-                f"{self.description}: is charged in pure DP; got {given}; give epsilon=, or within= for the largest "
+                f"{self.description}: takes an epsilon; got {given}; give epsilon=, or within= for the largest "
                 f"shortfall in {self._terms.unit}; .preview() shows the share of the budget that each epsilon costs"
             )
         if within is not None:

@@ -499,7 +499,7 @@ def test_texts_without_public_keys_are_refused(tmp_path: Path) -> None:
 )
 def test_other_words_for_a_budget_are_refused_with_the_right_ones(tmp_path: Path, arguments: dict[str, Any]) -> None:
     session = opened(tmp_path)
-    with pytest.raises(RequestError, match=r"is charged in pure DP; .*give epsilon=, or within="):
+    with pytest.raises(RequestError, match=r"takes an epsilon; .*give epsilon=, or within="):
         sites(session).top(1).release(**arguments)
     if "epsilon" in arguments:
         with pytest.raises(RequestError, match="got epsilon= and "):
