@@ -23,7 +23,10 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
 import dpnb
+from dpnb.accounting import GDP
+from dpnb.accounting.individual import NormFilter
 from dpnb.ledger import MEMORY
+from dpnb.mechanisms import ContinualCounter, NotPrivateSeededSource
 
 STORED = Path(__file__).with_name("digits.csv")
 
@@ -109,6 +112,34 @@ def accuracy(
     assert fit.n_steps == STEPS * multiple, fit.stop_reason
     scores = coefficients["intercept"].to_numpy() + test[PIXELS].to_numpy() @ coefficients[PIXELS].to_numpy().T
     return float((coefficients.index.to_numpy()[scores.argmax(axis=1)] == test["digit"].to_numpy()).mean())
+
+
+def active_images(train: pd.DataFrame, *, epsilon: float, clip: float, rate: float, steps: int) -> pd.DataFrame:
+    """How many images still take part after each step of a filtered descent, exactly and by a continual counter.
+
+    NOT PRIVATE: its noise has a fixed seed, and it returns what a session never shows.  A tenth of each image's budget
+    is reserved for the counter, which is charged once for all steps: an image is exhausted once.
+    """
+    chance, n = np.random.default_rng(0), len(train)
+    x = np.column_stack([np.ones(n), train[PIXELS].to_numpy() / 8 - 1])
+    wanted = np.eye(10)[train["digit"].to_numpy()]
+    mu_squared = float(dpnb.Budget(epsilon=epsilon, delta=1e-5).loss.mu_squared)
+    noise = clip / math.sqrt(mu_squared / STEPS)
+    state = NormFilter(clip, norm_budget=0.9 * STEPS * clip**2, units=n)
+    counter = ContinualCounter(steps, loss=GDP(math.sqrt(0.1 * mu_squared)), source=NotPrivateSeededSource(0))
+    coefficients, left, rows = np.zeros((10, x.shape[1])), n, []
+    for _ in range(steps):
+        scores = np.exp(x @ coefficients.T)
+        errors = scores / scores.sum(axis=1, keepdims=True) - wanted
+        norms = np.linalg.norm(errors, axis=1) * np.linalg.norm(x, axis=1)
+        state, clipped = state.step(norms)
+        total = (errors * (clipped / norms)[:, None]).T @ x
+        coefficients -= rate / n * (total + noise * chance.normal(size=total.shape))
+        active = int(state.active.sum())
+        exhausted = counter.add(left - active)
+        left = active
+        rows.append((active, n - exhausted.estimate, exhausted.scale))
+    return pd.DataFrame(rows, columns=["active", "by the counter", "scale"], index=range(1, steps + 1))
 
 
 def simulations() -> pd.DataFrame:

@@ -30,6 +30,7 @@ from dpnb._plan.measurements import (
 from dpnb._plan.plan import within_units
 from dpnb._plan.privacy_unit import PrivacyUnit, describe_bounds
 from dpnb._protocol.glossary import IN_THIS_TABLE
+from dpnb.accounting.prefix_sums import prefix_sum_scales
 
 SUMMARISED = (Moments, DeviationProducts, UnitProducts, ScoreSums)
 """Aggregations of many numbers, of which one is explained."""
@@ -121,13 +122,15 @@ def _part(part: tuple[Single | Discovery, int, int], query: LinearQuery) -> list
         return [f"at most {reach:.6g} to each sum of the {aggregation.part} {each}, of columns scaled to -1 ... 1"]
     if isinstance(aggregation, ModelLoss):
         return ["1 to the count for each row, and at most 0.5 to the sum of prediction errors minus 0.5"]
-    return [_feature(feature) for feature in query.features[first : first + count]]
+    return [_feature(feature, cumulative=query.is_cumulative) for feature in query.features[first : first + count]]
 
 
-def _feature(feature: Feature) -> str:
+def _feature(feature: Feature, *, cumulative: bool) -> str:
     match feature:
         case UnitFeature():
             return "1 once, whatever the number of its rows"
+        case CountFeature() if cumulative:
+            return "1 for each row to the count of its group and of every later one"
         case CountFeature():
             return "1 to the count for each row"
         case TreeFeature():
@@ -166,7 +169,9 @@ def _worst(query: LinearQuery, cells: int) -> str:
     if query.clip_squared is not None:
         return f"its vector is scaled down to {norm:.4g} times the longest row"
     if counted == 1:
-        return "one row at its bounds"
+        return "one row in the first group" if query.is_cumulative else "one row at its bounds"
+    if query.is_cumulative:
+        return "all of its rows in the first groups"
     per_group = limits.max_rows_per_group if limits.max_rows_per_group is not None else limits.max_rows
     return f"its rows at their bounds, {per_group} in one group: {norm:.4g} times one row"
 
@@ -186,5 +191,8 @@ def _scale(feature: Feature, query: LinearQuery) -> str:
             return f"{scale:.4g} in each node of the tree"
         case UnitFeature():
             return f"{scale:.4g} in the number of units"
+        case CountFeature() if query.is_cumulative:
+            scales = scale * prefix_sum_scales(query.cells)
+            return f"{scales[0]:.4g} in the first cumulative number of rows, rising to {scales[-1]:.4g} in the last"
         case CountFeature():
             return f"{scale:.4g} in the number of rows"

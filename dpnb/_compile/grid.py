@@ -106,7 +106,7 @@ def edges_of(pieces: tuple[Piece, ...]) -> NDArray[np.float64]:
 BITS = 31
 
 
-class BoundedRange(Protocol):
+class WithBounds(Protocol):
     """A number with bounds."""
 
     @property
@@ -125,17 +125,17 @@ class BoundedRange(Protocol):
         ...
 
 
-def exponent(column: BoundedRange) -> int:
+def exponent(column: WithBounds) -> int:
     """Binary exponent of the column's grid step."""
     return math.frexp(column.magnitude)[1] - BITS
 
 
-def steps(value: float, column: BoundedRange) -> int:
+def steps(value: float, column: WithBounds) -> int:
     """A number within the bounds, in whole grid steps, toward zero."""
     return math.trunc(math.ldexp(value, -exponent(column)))
 
 
-def to_grid(values: NDArray[np.float64], column: BoundedRange) -> NDArray[np.int32]:
+def to_grid(values: NDArray[np.float64], column: WithBounds) -> NDArray[np.int32]:
     """Clamped values in whole grid steps, rounded toward zero; NaN becomes 0 (the caller masks it)."""
     clamped = np.clip(values, column.low, column.high)
     missing = np.isnan(clamped)

@@ -12,7 +12,7 @@ attained by filling as few cells as possible.
 * a norm of c rows, with or without the others    at most c^2, since the unit's vector is scaled down to c r
 
 Equal rows in the fullest cells attain it.  For counts of units the vector is an indicator of the cells in which the
-unit has a row, at most min(k, g, cells) of them.
+unit has a row, at most min(k, g, cells) of them.  Cumulative counts: `dpnb.accounting.prefix_sums`.
 
 Divisors, shifts and factors are checked last.  Interval arithmetic should have refused what is out of range, but the
 check does not rely on it: for any plan and any features, each of these numbers is finite, normal and positive as a
@@ -45,10 +45,19 @@ from dpnb._compile.lowering import features_of
 from dpnb._compile.work import LOCAL_LIMITS, WorkLimits, work_of
 from dpnb._plan.checks import check_plan
 from dpnb._plan.expressions.nodes import Expression, WithinUnit, nodes_of
-from dpnb._plan.measurements import DeviationProducts, Discovery, ScoreSums, Single, UnitProducts, weighted_parts
+from dpnb._plan.measurements import (
+    CumulativeCount,
+    DeviationProducts,
+    Discovery,
+    ScoreSums,
+    Single,
+    UnitProducts,
+    weighted_parts,
+)
 from dpnb._plan.plan import Plan, group_keys
-from dpnb._plan.privacy_unit import MAX_LIMIT, ContributionBounds, PrivacyUnit, effective_bounds
+from dpnb._plan.privacy_unit import MAX_LIMIT, ContributionBounds, PrivacyUnit, describe_bounds, effective_bounds
 from dpnb._plan.regression import RegressionDesign
+from dpnb.accounting.prefix_sums import MAX_STEPS, largest_norm_squared
 from dpnb.errors import PlanError
 from dpnb.schema import ALLOWED_MAGNITUDES, Key, Schema, has_allowed_magnitude
 
@@ -225,6 +234,11 @@ class LinearQuery:
         part.__dict__["required"] = self.required  # not only what these features need
         return part
 
+    @cached_property
+    def is_cumulative(self) -> bool:
+        """Whether the square root of the prefix sums over the cells is measured, not the cells."""
+        return isinstance(self.plan.aggregation, CumulativeCount)
+
     @property
     def norm_step(self) -> int:
         """The squared norm of what a unit adds is a multiple of this, unless the unit's vector is scaled down."""
@@ -237,9 +251,9 @@ class LinearQuery:
         A vector that is scaled down to a norm has no entry above that norm, which as an integer is at most its square
         root rounded down.  None for a query of anything but one count of rows or of units, which a unit might lower.
         """
-        if len(self.features) != 1 or self.slots != 1 or not isinstance(self.features[0], CountFeature | UnitFeature):
+        feature, is_alone = self.features[0], len(self.features) == self.slots == 1
+        if self.is_cumulative or not is_alone or not isinstance(feature, CountFeature | UnitFeature):
             return None
-        (feature,) = self.features
         rows = 1 if isinstance(feature, UnitFeature) else max_rows_in_cell(self.contribution_bounds)
         bounds = [] if rows is None else [rows * feature.weight]
         if self.clip_squared is not None and isinstance(feature, CountFeature):
@@ -323,8 +337,21 @@ def linear_query(
         )
     measured = _max_norms_squared(features, bounds, cells if cell_subset is None else len(cell_subset))
     squared = math.ceil(sum(bound * weight**2 for bound, weight in zip(measured, weights, strict=True)))
+    if isinstance(plan.aggregation, CumulativeCount):
+        squared = _cumulative_squared(plan.words, bounds, cells) * weights[0] ** 2
     refuse_unsound(plan.words, features, squared, clip)
     return LinearQuery(plan, tuple(parts), tuple(features), keys, squared, bounds, clip, cell_subset)
+
+
+def _cumulative_squared(words: str, limits: ContributionBounds, cells: int) -> int:
+    """The largest squared norm of what one unit adds to the square root of prefix sums, in steps of 2^-60."""
+    rows, per_group = rows_of_unit(limits, cells), max_rows_in_cell(limits)
+    if cells > MAX_STEPS or rows is None or per_group is None or limits.max_norm is not None:
+        raise PlanError(
+            f"{words}: takes at most {MAX_STEPS:,} groups, and a limit of rows; it has {cells:,}, and "
+            f"{describe_bounds(limits)}; give wider groups, or max_rows_per_unit="
+        )
+    return largest_norm_squared(cells, rows=rows, rows_in_step=per_group)
 
 
 def _bounds_of(plan: Plan, unit: PrivacyUnit) -> ContributionBounds:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dpnb._compile import grid
-from dpnb._compile.deviations import deviation_products
 from dpnb._compile.features import (
     BRANCHING,
     TREE_DEPTH,
@@ -19,7 +18,7 @@ from dpnb._compile.features import (
     UnitValueFeature,
     ValueFeature,
 )
-from dpnb._compile.products import once, unit_products
+from dpnb._compile.products import deviation_products, once, unit_products
 from dpnb._compile.scores import score_features
 from dpnb._plan.expressions.dtypes import Numeric
 from dpnb._plan.expressions.nodes import Arithmetic, Expression, Literal, Seconds
@@ -28,6 +27,7 @@ from dpnb._plan.expressions.text import words
 from dpnb._plan.measurements import (
     Count,
     CountUnits,
+    CumulativeCount,
     DeviationProducts,
     Discovery,
     Gradient,
@@ -52,7 +52,7 @@ def features_of(aggregation: Single | Discovery, schema: Schema) -> tuple[Featur
     A number to be summed is refused if it is constant, or if its bounds are too close together relative to their size.
     """
     match aggregation:
-        case Count(column):
+        case Count(column) | CumulativeCount(column):
             return (CountFeature(() if column is None else (column,)),)
         case CountUnits() | Discovery():
             return (UnitFeature(),)

@@ -16,8 +16,13 @@ clipping, and otherwise since ::
     ((m/K)^2 L + h)^2 <= L^2 (m/K) (1 - 1/K) + 3 h L m/K <= L^2 m/K,    3 h K <= L.
 
 The squared norm of the unit's numbers is therefore at most L^2 r/K: that of one number at its bound if K = r, however
-many groups there are.  It is also at most c L^2 in c groups, whatever r is.  Products of deviations
-(`dpnb._compile.deviations`) have no groups, and are clipped to L.
+many groups there are.  It is also at most c L^2 in c groups, whatever r is.
+
+Products of deviations from means within a unit are the measurement of a regression with fixed effects.  They have no
+groups.  Each is summed over the rows of a unit, which has the sum once.  In n rows the squared deviations of a number
+with range R from its mean add up to at most n R^2/4 (Popoviciu 1935), and by the inequality of Cauchy and Schwarz the
+products of two numbers to at most n/4 times the product of their ranges.  The sum of a unit is clipped to this, for its
+largest number of rows, so that rounding, or a wrong number of rows, cannot exceed it.
 """
 
 from __future__ import annotations
@@ -26,10 +31,23 @@ from functools import reduce
 
 import msgspec
 
-from dpnb._plan.expressions.nodes import And, Arithmetic, Compare, Expression, IsNull, Literal, Not, Where, WithinUnit
+from dpnb._plan.expressions.nodes import (
+    And,
+    Arithmetic,
+    Clip,
+    Compare,
+    Expression,
+    IsNull,
+    Literal,
+    Not,
+    Where,
+    WithinUnit,
+)
+from dpnb._plan.expressions.rules import numeric_dtype_of
 from dpnb._plan.expressions.substitution import Substitution
-from dpnb._plan.measurements import UnitProducts
+from dpnb._plan.measurements import DeviationProducts, UnitProducts
 from dpnb._plan.privacy_unit import MAX_LIMIT
+from dpnb.schema import Schema
 
 ANY = 1
 """The offset of a number that rows without an order have in any order; a plan cannot contain it."""
@@ -46,6 +64,21 @@ def unit_products(aggregation: UnitProducts) -> tuple[Expression, ...]:
         for i, j in aggregation.pairs
     )
     return products if rows == 1 else tuple(once(product) for product in products)
+
+
+def deviation_products(aggregation: DeviationProducts, schema: Schema) -> tuple[Expression, ...]:
+    """The sum of each product over the rows of a unit, in all rows of the unit where no number is null."""
+    rows, where = aggregation.max_rows, aggregation.complete
+    numbers = [numeric_dtype_of(node, schema, "regress") for node in aggregation.columns]
+    ranges = [number.high - number.low for number in numbers]
+    deviations = [Arithmetic("-", node, WithinUnit("mean", node, None, where)) for node in aggregation.columns]
+    products: list[Expression] = []
+    for i, one in enumerate(deviations):
+        for j in range(i, len(deviations)):
+            reach = rows / 4 * ranges[i] * ranges[j]
+            total = WithinUnit("sum", Arithmetic("*", one, deviations[j]), rows, where)
+            products.append(Clip(total, 0.0 if i == j else -reach, reach))
+    return tuple(products)
 
 
 def once(node: Expression) -> Expression:

@@ -29,6 +29,7 @@ from dpnb._plan.identity import query_key
 from dpnb._plan.measurements import (
     Count,
     CountUnits,
+    CumulativeCount,
     Discovery,
     Gradient,
     Measured,
@@ -41,7 +42,7 @@ from dpnb._plan.plan import GroupLevel, Plan
 from dpnb.errors import PlanError
 from dpnb.schema import Key, Schema
 
-NOT_ADDITIVE = (CountUnits, Discovery, Gradient, ModelLoss)
+NOT_ADDITIVE = (CumulativeCount, CountUnits, Discovery, Gradient, ModelLoss)
 """Aggregations whose groups do not add up, or that are not tables of sums of rows."""
 
 

@@ -25,6 +25,13 @@ NOTHING_REFUSED = (
 )
 
 
+TWO_AMOUNTS = (
+    " It is more than what is spent of this budget: a mechanism in pure DP is charged what it takes from the budget "
+    "that is left, and would take more from a smaller one, so here it is counted as under any budget."
+)
+"""Why a budget that covers the history is larger than the sum of what was charged."""
+
+
 def of_session(core: SessionCore, spent: str, mechanisms: list[dict[str, Any]]) -> Explanation:
     """The guarantee, the filter and both odometer readings, with the session's numbers.
 
@@ -48,7 +55,14 @@ def of_session(core: SessionCore, spent: str, mechanisms: list[dict[str, Any]]) 
         )
     facts.append(("so far, at any moment", reading))
     inside = f"{core.statement_prefix}{account.accumulator.statement()}"
-    facts.append(("so far, against a budget", f"{inside} This does not apply to a moment chosen because of an answer."))
+    inside += " This does not apply to a moment chosen because of an answer."
+    covered, charged = (
+        account.compared(everything=False).accumulator.spent.noise_mu_squared,
+        filter_.spent.noise_mu_squared,
+    )
+    if guarantee.has_budget and covered is not None and charged is not None and covered > charged:
+        inside += TWO_AMOUNTS
+    facts.append(("so far, against a budget", inside))
     if last_loss is not None and takes_part is None and guarantee.has_budget:
         times = filter_.max_repetitions(guarantee.to_filter_loss(last_loss)) or 0
         more = f"{times:,} more quer{'y' if times == 1 else 'ies'} like the last one"

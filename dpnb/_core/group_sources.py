@@ -42,10 +42,16 @@ class MeasuredCells(Sequence[Ids]):
         return frozenset({(self.row, self.cells[index])})
 
 
-def measurement_ids(refinement: CombinedObservations, charges: list[Charge], view: AnyView) -> Sequence[Ids]:
-    """For each group, the measurements that it is computed from; a share or a batch depends on those of all groups."""
+def measurement_ids(
+    query: LinearQuery, refinement: CombinedObservations, charges: list[Charge], view: AnyView
+) -> Sequence[Ids]:
+    """For each group, the measurements that it is computed from.
+
+    A share, a cumulative count or a batch depends on those of several groups, and counts as of all.
+    """
     is_single = len(charges) == 1 and batch_table_of(charges[0]) is None and refinement.observations[0].cells is None
-    if is_single and not isinstance(view, Proportions):
+    of_all = isinstance(view, Proportions) or query.is_cumulative
+    if is_single and not of_all:
         return MeasuredCells(charges[0].id, range(refinement.count))
     tables = {charge.id: table for charge in charges if (table := batch_table_of(charge))}
     by_cell: list[list[tuple[int, int]]] = [[] for _ in range(refinement.count)]
@@ -54,7 +60,7 @@ def measurement_ids(refinement: CombinedObservations, charges: list[Charge], vie
         for cell in range(refinement.count) if observation.cells is None else observation.cells:
             by_cell[cell].append((charge.id, cell) if table is None else (charge.id - table.index, WHOLE_BATCH))
     sources = tuple(map(frozenset, by_cell))
-    return (frozenset().union(*sources),) * len(sources) if isinstance(view, Proportions) else sources
+    return (frozenset().union(*sources),) * len(sources) if of_all else sources
 
 
 RowsOfSession = tuple[int, TableSource | Plan]
@@ -86,7 +92,7 @@ class GroupValues(Sequence[frozenset[Fixed]]):
         in_one_row = unit.max_rows == 1
         rows = session, plan.source if in_one_row else plan
         one_group = in_one_row or limits.max_rows == 1 or limits.max_groups == 1
-        own = one_group and not isinstance(view, Proportions)
+        own = one_group and not isinstance(view, Proportions) and not query.is_cumulative
         levels = tuple([(rows, level.expression) for level in plan.group_by]) if own else ()
         fixed = fixed_values(plan.where) if in_one_row else []
         return cls(frozenset([((rows, node), value) for node, value in fixed]), levels, query.keys or ((),))

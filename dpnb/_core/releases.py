@@ -128,7 +128,7 @@ class ReleasePipeline(NotCopyable):
         plan, view = query.plan, request.view
         reader = self.reader.estimates(query, request, charges)
         refinement, table = reader.refinement, reader.table
-        sources = measurement_ids(refinement, charges, view)
+        sources = measurement_ids(query, refinement, charges, view)
         kind: type[Answer] = Answer
         simultaneous = request.target.simultaneous
         excluded = self._excluded(charges)

@@ -10,7 +10,7 @@ from dpnb._core.execution.selections import ALPHA, SelectionKind, SelectionTerms
 from dpnb._core.pricing.public_knowledge import count_code
 from dpnb._core.releases import ReleasePipeline
 from dpnb.accounting.exact import decimal_sqrt_down, decimal_up
-from dpnb.accounting.losses import GDP, Loss, PureDP
+from dpnb.accounting.losses import GDP, Loss
 from dpnb.accounting.losses.gaussian import as_amount
 from dpnb.copying import NotCopyable
 from dpnb.errors import BudgetExceeded
@@ -40,7 +40,9 @@ class SelectionPipeline(NotCopyable):
         account = self._account
         request = terms.request(epsilon)
         with account.ledger.transaction():
-            is_known = bool(self._executor.find(request))
+            known = self._executor.find(request)
+            is_known = bool(known)
+            choice = terms.charged(known[0].loss) if known else terms.choice(epsilon)
             cost_fraction: float | None = 0.0
             after, refusal, counts, cost = account.filter.headroom, None, None, None
             if not is_known:
@@ -54,15 +56,17 @@ class SelectionPipeline(NotCopyable):
                     cost_fraction, refusal = None, str(error)
         return SelectionPreview(
             description=terms.description,
-            loss=PureDP(epsilon),
+            epsilon=epsilon,
+            loss=choice.loss,
+            mechanism=terms.mechanism(choice),
             cost_fraction=cost_fraction,
             cost_text=cost,
             headroom_after=after,
             refusal=refusal,
             is_known=is_known,
-            shortfall=decimal_up(terms.shortfall(epsilon)),
+            shortfall=decimal_up(terms.shortfall(choice)),
             unit=terms.unit,
-            reliability=terms.reliability(epsilon),
+            reliability=terms.reliability(choice),
             confidence=float(1 - ALPHA),
             groups=terms.query.cells,
             counts_loss=counts,
@@ -73,18 +77,21 @@ class SelectionPipeline(NotCopyable):
     def _result(self, terms: SelectionTerms, epsilon: Fraction, charge: Charge) -> SelectedGroups:
         with refuse_unreadable(f"row {charge.id}"):
             keys = tuple(tuple(key) for key in (charge.result or {})["largest"])
+            choice = terms.charged(charge.loss)
         cost_fraction = self._account.cost_fraction(charge.id)
         return SelectedGroups(
             description=terms.description,
             names=tuple(group.name for group in terms.plan.group_by),
             group_keys=keys,
             is_single=terms.is_single,
-            cost=PureDP(epsilon),
+            epsilon=epsilon,
+            cost=charge.loss,
             cost_fraction=cost_fraction,
             cost_text=charge_text(self._account, charge.loss, charge.charged, cost_fraction),
-            shortfall=decimal_up(terms.shortfall(epsilon)),
+            shortfall=decimal_up(terms.shortfall(choice)),
             unit=terms.unit,
-            reliability=terms.reliability(epsilon),
+            reliability=terms.reliability(choice),
+            mechanism=terms.mechanism(choice),
             confidence=float(1 - ALPHA),
             code=count_code(terms.plan, keys),
             notice=self._releases.notice,

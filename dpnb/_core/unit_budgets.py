@@ -41,8 +41,9 @@ from dpnb._core.pricing.pricer import cell_subset
 from dpnb._core.pricing.query_state import plan_of, request_of
 from dpnb._core.tables import PrivateTables
 from dpnb._plan.measurements import CountActiveUnits, Discovery
-from dpnb.accounting.exact import binary_up
+from dpnb.accounting.exact import binary_up, sqrt_down
 from dpnb.accounting.individual import OnExhausted, UnitChargeTerms
+from dpnb.accounting.prefix_sums import prefix_sums_norm_squared
 from dpnb.copying import NotCopyable
 from dpnb.errors import InvalidValueError
 from dpnb.ledger import Charge, ProcessLock
@@ -149,8 +150,13 @@ class IndividualAccounting(NotCopyable):
                 compiled = self._compiled(charge) if query is None else query
                 divisible = not isinstance(compiled.plan.aggregation, CountActiveUnits | Discovery)
                 in_part = self._mode == "clip" and divisible
+                sigma = _sigma_of_rows(compiled, charge.sigma)
                 terms = UnitChargeTerms(
-                    charge.sigma, compiled.l2_sensitivity_squared, certainly, in_part, compiled.norm_step
+                    sigma,
+                    compiled.l2_sensitivity_squared,
+                    certainly,
+                    in_part,
+                    compiled.norm_step,
                 )
                 answered, unit_budgets = state.unit_budgets.after_query(compiled, terms)
                 return _UnitBudgetState(unit_budgets, charge.id), answered, True
@@ -166,6 +172,16 @@ class IndividualAccounting(NotCopyable):
         query = self._tables.compile(plan)
         subset = cell_subset(query, request_of(charge).target.groups)
         return query if subset is None else self._tables.compile(plan, subset)
+
+
+def _sigma_of_rows(query: LinearQuery, sigma: float) -> float:
+    """The noise scale relative to the vector of a unit's rows, rounded down.
+
+    What a cumulative count measures of a unit in one group is its rows there, times a vector of public norm.
+    """
+    if not query.is_cumulative:
+        return sigma
+    return sqrt_down(Fraction(sigma) ** 2 / prefix_sums_norm_squared(query.cells))
 
 
 def _participation(is_measured: bool, full_cost: float, paid: Fraction) -> Participation:

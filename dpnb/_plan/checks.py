@@ -23,6 +23,7 @@ from dpnb._plan.measurements import (
     Count,
     CountActiveUnits,
     CountUnits,
+    CumulativeCount,
     DeviationProducts,
     Discovery,
     Gradient,
@@ -249,7 +250,7 @@ def _check_keys(by: tuple[GroupLevel, ...], keys: tuple[tuple[Key, ...], ...], s
 
 def _check_aggregation(aggregation: Single | Discovery, schema: Schema) -> None:
     match aggregation:
-        case Count(node) if node is not None:
+        case Count(node) | CumulativeCount(node) if node is not None:
             dtype_of(node, schema)
         case Ratio(node, denominator):
             for side in (node, denominator):

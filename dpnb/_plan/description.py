@@ -13,6 +13,7 @@ from dpnb._plan.measurements import (
     Count,
     CountActiveUnits,
     CountUnits,
+    CumulativeCount,
     DeviationProducts,
     Discovery,
     Gradient,
@@ -105,6 +106,8 @@ def _words(aggregation: Single | Discovery, view: AnyView) -> str:
             return _counted(explained(node), view)
         case Count():
             return _counted("rows", view)
+        case CumulativeCount(node):
+            return f"cumulative count of {'rows' if node is None else explained(node)}"
         case CountActiveUnits(label):
             return f"count of active privacy units, {label!r}"
         case CountUnits():
@@ -191,7 +194,7 @@ def answer_unit(aggregation: Measured, view: AnyView) -> str | None:
     match aggregation:
         case CountUnits() | Discovery():
             return "privacy units"
-        case Count():
+        case Count() | CumulativeCount():
             return "rows"
         case Sum(AsNumber(condition)) if _is_condition(condition):
             return "rows"

@@ -31,6 +31,12 @@ class Count(Aggregation, frozen=True, tag="count"):
     column: Expression | None = None
 
 
+class CumulativeCount(Aggregation, frozen=True, tag="cumulative_count"):
+    """Number of rows in each group and all groups before it; with an expression, of rows where it is not null."""
+
+    column: Expression | None = None
+
+
 class CountUnits(Aggregation, frozen=True, tag="count_units"):
     """Number of privacy units with at least one row."""
 
@@ -186,6 +192,7 @@ class Discovery(Aggregation, frozen=True, tag="discovery"):
 
 Single = (
     Count
+    | CumulativeCount
     | CountUnits
     | CountActiveUnits
     | Sum

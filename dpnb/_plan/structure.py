@@ -16,6 +16,7 @@ import msgspec
 from dpnb._plan.expressions.nodes import MAX_DEPTH, Cut, FillNull, IsIn, Literal, Lookup, Node, WithinUnit
 from dpnb._plan.expressions.rules import MAX_KEYS
 from dpnb._plan.measurements import (
+    CumulativeCount,
     DeviationProducts,
     Discovery,
     JointAggregation,
@@ -92,6 +93,11 @@ def check_structure(plan: Plan) -> bool:
         _refuse_windows()
     if isinstance(plan.aggregation, Discovery) and (not plan.group_by or plan.group_keys is not None):
         raise PlanError("discover: must have a level of groups, and no keys; give keys to .groupby() instead")
+    if isinstance(plan.aggregation, CumulativeCount) and len(plan.group_by) != 1:
+        raise PlanError(
+            f"cumsum: must have one level of groups, in whose order it adds up; got {len(plan.group_by)}; filter "
+            "the rows of one group first, as in df[df['a'] == 1].groupby('b').size().cumsum()"
+        )
     _check_group_keys(plan)
     return windows + products > 0 or any(isinstance(source, PerUnit) for source in _derived(plan.source))
 

@@ -177,7 +177,7 @@ class SessionSnapshot(Record, frozen=True):
     filters: list[FilterReading]
     # The session's own; after `RequestComparison`, the others too, as in the timeline.
     odometers: list[OdometerReading]
-    odometers_paused: str | None  # Why the time-uniform odometers pause; None while they do not.
+    odometers_paused: str | None  # Why the time-uniform odometers have stopped; None while they go on.
     is_compared: bool  # Whether the others are included, or there are none to be computed.
     participation: str | None  # Which units take part, under individual accounting; None under worst-case accounting.
     mechanisms: list[Mechanism]  # In display order, except that open mechanisms come first.

@@ -5,7 +5,8 @@ The table below lists the theorem behind each module; the docstring of each subp
 
 =================  ====================================================================================
 exact              what a float means; directed rounding
-losses             GDP, ZCDP, RDP, PureDP, ApproxDP, PointwiseDP, PureGDP: the loss of one release, exact
+losses             GDP, ZCDP, RDP, PureDP, ApproxDP, PointwiseDP, PureGDP: the loss of one release, exact; Repeated:
+                   that of several equal ones; BoundedRange: that of the exponential mechanism
 conversions        between numbers: Dong, Roth and Su 2022 (mu), Canonne, Kamath and Steinke 2020
                    (rho, Renyi), Kairouz, Oh and Viswanath 2015 (pure); also the simple forms of the papers
 convert            between kinds of loss, where a theorem allows it
@@ -26,6 +27,8 @@ partition_cost     the cost of a partition: the growth of its largest part; see 
 budget, guarantee  the budget that the curator declares, and how each filter enforces it; no_budget: that there is none
 mixture            the best parameter of a normal mixture, shared by the odometer and the intervals
 intervals          repeatedly refined estimates, and intervals that remain valid (Robbins 1970)
+prefix_sums        the square root of prefix sums, for counts over time (Fichtenberger, Henzinger and
+                   Upadhyay 2023)
 truncated_normal   intervals for a value that is seen only above a threshold (Lee, Sun, Sun and Taylor 2016)
 =================  ====================================================================================
 
@@ -61,11 +64,13 @@ from dpnb.accounting.losses import (
     RDP,
     ZCDP,
     ApproxDP,
+    BoundedRange,
     EpsilonLoss,
     Loss,
     PointwiseDP,
     PureDP,
     PureGDP,
+    Repeated,
     loss_from_json,
 )
 from dpnb.accounting.no_budget import NoBudget
@@ -77,6 +82,7 @@ from dpnb.accounting.odometers import (
     MixtureOdometer,
     Odometer,
     RDPAccumulator,
+    ReflectionOdometer,
     RenyiOdometer,
     RenyiTracker,
     RogersOdometer,
@@ -95,6 +101,7 @@ __all__ = [
     "ApproxDPFilter",
     "BasicFilter",
     "BasicOdometer",
+    "BoundedRange",
     "Budget",
     "EpsilonLoss",
     "Filter",
@@ -110,8 +117,10 @@ __all__ = [
     "PureGDP",
     "RDPAccumulator",
     "RDPFilter",
+    "ReflectionOdometer",
     "RenyiOdometer",
     "RenyiTracker",
+    "Repeated",
     "RogersFilter",
     "RogersOdometer",
     "SpentAccumulator",

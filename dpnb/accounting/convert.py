@@ -11,8 +11,10 @@ ZCDP            GDP (Bun and Steinke 2016, Prop. 1.6), PureDP, ApproxDP, Pointwi
 GDP             PureDP, ApproxDP, PointwiseDP (randomised response lies above the curve of its mu)
 RDP             GDP, ZCDP, PureDP, ApproxDP, PointwiseDP, and RDP of other orders ((a - 1) D_a is convex in a);
                 a delta stays a delta, since one decomposition serves all orders
+ZCDP, RDP, GDP  BoundedRange: range^2/8 (Cesar and Rogers 2021), the same at each order, and the mu of range/2 in pure
+                DP (proved in :mod:`dpnb.accounting.conversions.pure`)
 PureDP          ApproxDP and PointwiseDP without a delta
-ZCDP, GDP, RDP  PureGDP: the sum of what its two mechanisms convert to
+ZCDP, GDP, RDP  PureGDP: the sum of what its two mechanisms convert to; Repeated: `count` times what one converts to
 any             any loss of 0
 ==============  ==============================================================================================
 
@@ -42,10 +44,22 @@ from dpnb.accounting.conversions import (
     mu_from_pure,
     rdp_from_pure,
     rho_from_pure,
+    rho_from_range,
 )
 from dpnb.accounting.conversions.directed import checked_delta
 from dpnb.accounting.exact import Number, exact, shown
-from dpnb.accounting.losses import GDP, RDP, ZCDP, ApproxDP, EpsilonLoss, Loss, PointwiseDP, PureDP, PureGDP
+from dpnb.accounting.losses import (
+    GDP,
+    RDP,
+    ZCDP,
+    ApproxDP,
+    BoundedRange,
+    EpsilonLoss,
+    Loss,
+    PointwiseDP,
+    PureDP,
+    PureGDP,
+)
 from dpnb.errors import ConversionError, InvalidValueError
 
 L = TypeVar("L", bound=Loss)
@@ -166,6 +180,9 @@ def _converted(loss: object, to: type[Loss], delta: Number | None, orders: Itera
         return _free(loss, to, delta, orders)
     if to is ApproxDP:
         return _approx(loss, delta)
+    if loss.count > 1 and to in (ZCDP, GDP, RDP):  # which are sums, also for mechanisms that are chosen adaptively
+        once = _converted(loss.once, to, delta, orders)
+        return None if once is None else once.with_parts(tuple(loss.count * part for part in once.parts))
     if to is RDP:
         return _rdp(loss, orders)
     if isinstance(loss, to):
@@ -224,6 +241,8 @@ def _epsilon(loss: Loss, delta: Fraction) -> Any:
 def _zcdp(loss: Loss) -> ZCDP | None:
     if isinstance(loss, GDP):
         return ZCDP.of(loss.rho, loss.delta)
+    if isinstance(loss, BoundedRange):
+        return ZCDP.of(rho_from_range(loss.epsilon), Fraction(0))
     if isinstance(loss, EpsilonLoss):
         return ZCDP.of(_rho_of_pure(loss.epsilon), loss.delta)
     if isinstance(loss, PureGDP):
@@ -233,7 +252,8 @@ def _zcdp(loss: Loss) -> ZCDP | None:
 
 def _gdp(loss: Loss) -> GDP | None:
     if isinstance(loss, EpsilonLoss):
-        return GDP.of(_mu_squared_of_pure(loss.epsilon), loss.delta)
+        worst = loss.epsilon / 2 if isinstance(loss, BoundedRange) else loss.epsilon
+        return GDP.of(_mu_squared_of_pure(worst), loss.delta)
     if isinstance(loss, PureGDP):
         return GDP.of(_mu_squared_of_pure(loss.epsilon) + loss.mu_squared, loss.delta)
     return None
@@ -252,6 +272,8 @@ def _rdp(loss: Loss, orders: Iterable[Number] | None) -> RDP | None:
     if not isinstance(loss, GDP | ZCDP | EpsilonLoss):
         return None
     free = _free_at(loss, orders)
+    if isinstance(loss, BoundedRange):
+        loss = ZCDP.of(rho_from_range(loss.epsilon), Fraction(0))
     if isinstance(loss, GDP | ZCDP):
         n, d = loss.rho.as_integer_ratio()
         rhos = [Fraction(order.numerator * n, order.denominator * d) for order in free.orders]

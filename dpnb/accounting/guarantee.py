@@ -30,7 +30,7 @@ from dpnb.accounting.convert import convert
 from dpnb.accounting.exact import decimal_sqrt_down, decimal_up, display_up, exact, from_text, shown, to_text
 from dpnb.accounting.filters import FILTERS, Filter, UnboundedFilter
 from dpnb.accounting.individual import worst_case_filter
-from dpnb.accounting.losses import GDP, Loss, PureDP, PureGDP, loss_from_json
+from dpnb.accounting.losses import GDP, ZCDP, Loss, PureDP, PureGDP, loss_from_json
 from dpnb.accounting.losses.gaussian import is_gaussian
 from dpnb.accounting.no_budget import NoBudget
 from dpnb.errors import InvalidValueError, LedgerError, RequestError
@@ -51,12 +51,20 @@ class PrivacyGuarantee:
 
     `mu0_squared` is mu0 squared of the GDP budget for the same guarantee; of the GDP that it implies, if it is in pure
     DP; without a budget, of the reference.
+
+    `horizon` is V, the sum of mu^2 and of 2 epsilon tanh(epsilon/2) for mechanisms in pure DP, when the whole budget is
+    spent.  Under a filter that adds mu squared, it is the budget.  The others admit at most mu0 squared, since Gaussian
+    releases with a larger sum would exceed the guarantee.  A pure-DP mechanism adds no more to V than it is charged:
+    Kullback-Leibler divergences add, and grow with the trade-off function's distance from the diagonal.  For the same
+    reason a reserve E adds at most 2 E tanh(E/2).  A bounded range e adds e^2/4, for a large e a little more than its
+    charge: a time-uniform odometer holds there too, and is only tuned for a smaller V.
     """
 
     filter_name: str
     budget: Budget | NoBudget
     initial_filter: Filter
     mu0_squared: Fraction
+    horizon: Fraction
 
     @property
     def has_budget(self) -> bool:
@@ -155,6 +163,7 @@ class PrivacyGuarantee:
         limit = self.initial_filter.budget
         return {
             "mu0_squared": to_text(self.mu0_squared),
+            "horizon": to_text(self.horizon),
             **({} if limit is None else {"filter_budget": json.dumps(limit.to_json())}),
             **({} if self.shared_delta is None else {"delta_split": DELTA_SPLIT}),
         }
@@ -170,10 +179,11 @@ class PrivacyGuarantee:
                 "start a new ledger, whose loss adds to what this one has spent"
             )
         mu0_squared = from_text(stored["mu0_squared"])
+        known = replace(self, mu0_squared=mu0_squared, horizon=from_text(stored.get("horizon", stored["mu0_squared"])))
         if not self.budget.is_limited:
-            return replace(self, mu0_squared=mu0_squared)
+            return known
         budget = loss_from_json(json.loads(stored["filter_budget"]))
-        return replace(self, mu0_squared=mu0_squared, initial_filter=self.initial_filter.with_budget(budget))
+        return replace(known, initial_filter=self.initial_filter.with_budget(budget))
 
 
 def display_bound(bound: Fraction) -> str:
@@ -198,7 +208,8 @@ def make_guarantee(name: str, budget: Budget | NoBudget, *, individual: bool = F
                 "accounting: 'individual' gives each unit a budget, and this session has none (budget=None); leave it "
                 "out, or give a budget"
             )
-        return PrivacyGuarantee(name, budget, UnboundedFilter(), budget.reference.loss.mu_squared)
+        reference = budget.reference.loss.mu_squared
+        return PrivacyGuarantee(name, budget, UnboundedFilter(), reference, reference)
     if individual and limit.pure_epsilon:
         raise InvalidValueError(
             f"budget: accounting='individual' has no pure_epsilon; got {limit!r}; give a budget without it"
@@ -210,4 +221,9 @@ def make_guarantee(name: str, budget: Budget | NoBudget, *, individual: bool = F
         )
     start: Filter = FILTERS[filter_name].from_budget(limit)
     mu0_squared = limit.loss.mu_squared or convert(PureDP(limit.pure_epsilon), GDP).mu_squared
-    return PrivacyGuarantee(name, budget, worst_case_filter(start) if individual else start, mu0_squared)
+    filter_ = worst_case_filter(start) if individual else start
+    fresh = PrivacyGuarantee(name, budget, filter_, mu0_squared, mu0_squared)
+    if fresh.shared_delta is not None:
+        return fresh
+    reserve = 2 * convert(PureDP(limit.pure_epsilon), ZCDP).rho
+    return replace(fresh, horizon=fresh.remaining(filter_).mu_squared + reserve)

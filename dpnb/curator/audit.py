@@ -39,6 +39,7 @@ from dpnb.ledger import ROOT, Charge, ChargeSummary, Ledger, node_of, parent_lau
 from dpnb.ledger.charge import ACT, BUDGET_REQUEST, CLOSE, GRANT, LAUNCH, QUERIES, SELECTION, TABLE_FILES
 from dpnb.ledger.row_times import RowTimes
 from dpnb.mechanisms.calibration import sigma_for
+from dpnb.mechanisms.permute_and_flip import PermuteAndFlip
 
 MAX_PROBLEMS = 100
 """Problems that a report lists."""
@@ -376,10 +377,13 @@ def _is_paid_for(charge: Charge, tables: PrivateTables) -> bool:
             return charge.sigma >= sigma_for(measured.l2_sensitivity_squared, charge.gdp)
         case BatchTable(plan=plan) if charge.sigma is not None:
             return charge.sigma >= sigma_for(tables.compile(plan).l2_sensitivity_squared, charge.gdp)
-        case SelectGroups(epsilon=epsilon):
-            return epsilon <= paid.epsilon
-        case LaunchMechanism(mechanism=ScanThreshold(epsilon=epsilon, mu=mu)):
-            return (epsilon or 0) <= paid.epsilon and (mu or 0) ** 2 <= paid.mu_squared
+        case SelectGroups(plan=plan, winners=winners, epsilon=epsilon):
+            choice = PermuteAndFlip(tables.compile(plan).cells, winners, epsilon)
+            return epsilon <= paid.epsilon and charge.loss.count <= choice.rounds
+        case LaunchMechanism(mechanism=ScanThreshold(epsilon=epsilon, max_positives=most, mu=mu)):
+            thresholds = (charge.launch or {}).get("thresholds", 1)
+            enough = (epsilon or 0) <= paid.epsilon and (mu or 0) ** 2 <= paid.mu_squared
+            return enough and charge.loss.count == thresholds in (1, most)
     return True
 
 

@@ -14,6 +14,7 @@ from dpnb.accounting.conversions import residue_charge
 from dpnb.accounting.convert import convert
 from dpnb.accounting.guarantee import PrivacyGuarantee, make_guarantee
 from dpnb.accounting.losses import GDP, Loss, PureGDP
+from dpnb.accounting.losses.epsilon import is_range
 from dpnb.accounting.losses.gaussian import as_amount
 from dpnb.accounting.partition_cost import NO_PARTS, PartRef, PartSums
 
@@ -97,10 +98,12 @@ def least_charge(loss: Loss, amount: PureGDP, left: PureGDP) -> Fraction:
     A charge that was computed where less than `left` is left is larger, and covers it too: see
     :func:`~dpnb.accounting.conversions.residue_charge`.
     """
+    if is_range(loss):
+        return convert(loss, GDP).mu_squared
     asked = as_amount(loss)
     if asked.epsilon <= amount.epsilon:
         return asked.mu_squared if asked.epsilon else Fraction(0)
-    charge = residue_charge(asked.epsilon, mu_squared=left.mu_squared, pure_epsilon=amount.epsilon)
+    charge = residue_charge(asked.epsilon, mu_squared=left.mu_squared, pure_epsilon=amount.epsilon, count=loss.count)
     alone = convert(loss, GDP).mu_squared
     return alone if charge is None else min(charge + asked.mu_squared, alone)
 

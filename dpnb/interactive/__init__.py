@@ -1,7 +1,7 @@
 """Interactive mechanisms: several can run concurrently on one budget, each with a budget chosen adaptively.
 
-Mathematics, without a table: `protocol`, `stopping`, `only_once`, `descent.steps`, `threshold.above_threshold`,
-`threshold.gaussian_scan` and `threshold.epsilon_split`.
+Mathematics, without a table: `protocol`, `stopping`, `only_once`, `descent.steps`, `threshold.above_threshold` and
+`threshold.gaussian_scan`.
 
 With the tables, the filter and the ledger of a session: `mechanism` is the base class; `sub_session`, `partition`,
 `threshold.scan`, `noise_reduction` and `descent.gradient_descent` are the kinds.  Each converts an analyst's arguments

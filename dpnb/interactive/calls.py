@@ -65,7 +65,8 @@ def execute(mechanisms: Registry, request: AnyRequest, conditions: Conditions = 
             request = _checked_batch(core, request)
         case SelectGroups():
             core.check(request.plan, PlainView())
-            selection_terms(core.tables.compile(request.plan), PlainView(), request.winners, "top")
+            filter_ = core.account.guarantee.initial_filter
+            selection_terms(core.tables.compile(request.plan), PlainView(), request.winners, "top", filter_)
             request = replace(request, epsilon=checked_loss(request.epsilon, "epsilon"))
     return tuple(row.id for row in core.executor.run(request, conditions))
 

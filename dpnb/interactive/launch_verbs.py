@@ -20,7 +20,7 @@ from dpnb.interactive.noise_reduction import NoiseReduction, noise_reduction_req
 from dpnb.interactive.partition import Partition, partition_request, partition_request_by
 from dpnb.interactive.protocol import InteractiveMechanism
 from dpnb.interactive.sub_session import sub_session_request
-from dpnb.interactive.threshold.options import terms_from
+from dpnb.interactive.threshold.options import scan_from, scan_request
 from dpnb.interactive.threshold.scan import ThresholdScan
 from dpnb.query.query import Query
 from dpnb.results.display import Explanation
@@ -203,7 +203,9 @@ class Launches(NotCopyable, Generic[S, P]):
         name : str
         epsilon : Number, optional
         max_positives : int, default 1
-            Maximum number of positive answers.
+            Maximum number of positive answers.  Several are counted like as many scans with one positive answer, of
+            epsilon/max_positives each, with a new noisy threshold for each; or as one mechanism, with less noise, where
+            the filter adds epsilons, as in a reserve.
         monotonic : bool, default False
             Only counts may be queried, which a unit can only increase; their noise is smaller by up to a half.
         return_values : bool, default False
@@ -237,10 +239,11 @@ class Launches(NotCopyable, Generic[S, P]):
         >>> scan.state
         'exhausted'
         """
-        terms = terms_from(threshold, epsilon, max_positives, monotonic, return_values, mu, max_queries)
+        stored = scan_from(threshold, epsilon, max_positives, monotonic, return_values, mu, max_queries)
+        request = scan_request(self._core.account.filter, name, stored)
         if dry_run:
-            return self._mechanisms.preview(terms.request(name))
-        scan: ThresholdScan = self._mechanisms.launch(terms.request(name))
+            return self._mechanisms.preview(request)
+        scan: ThresholdScan = self._mechanisms.launch(request)
         return scan
 
     def noise_reduction(

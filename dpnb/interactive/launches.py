@@ -35,7 +35,7 @@ from dpnb.interactive.noise_reduction import noise_reduction_request
 from dpnb.interactive.partition import partition_request_by
 from dpnb.interactive.sub_session import sub_session_request
 from dpnb.interactive.threshold.hidden_noise import discard_hidden_noise, keep_hidden_noise
-from dpnb.interactive.threshold.options import terms_from
+from dpnb.interactive.threshold.options import scan_from, scan_request
 from dpnb.ledger import Charge
 from dpnb.ledger.charge import CLOSE, LAUNCH, unique_key
 
@@ -194,7 +194,7 @@ def _launch_request(core: SessionCore, known: Launch | None, request: LaunchMech
             return sub_session_request(core, known, name, filter_, amount, share=share)
         case ScanThreshold() as one:
             scan = one.threshold, one.epsilon, one.max_positives, one.monotonic, one.return_values
-            return terms_from(*scan, one.mu, one.max_queries).request(name)
+            return scan_request(core.account.filter, name, scan_from(*scan, one.mu, one.max_queries))
         case ReduceNoise(plan, view, initial, most):
             core.check(plan, view)
             return noise_reduction_request(core, lambda _: known, plan, view, name, initial, most)

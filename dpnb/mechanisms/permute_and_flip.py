@@ -1,5 +1,7 @@
-"""Permute-and-flip: the largest of some counts, chosen with exactly sampled noise.
+"""The largest of some counts, chosen with exact coins: permute-and-flip, and the exponential mechanism.
 
+Permute-and-flip
+----------------
 One round chooses one of n candidates with integer scores q_1, ..., q_n.  Let q* be the largest score and ``p_s = exp(-a
 (q* - q_s))`` for a rate a.  For each candidate a coin with probability p_s of heads is tossed, and one of those with
 heads, of which there is at least one, since p_s = 1 where q_s = q*, is chosen uniformly.  McKenna and Sheldon toss the
@@ -39,12 +41,30 @@ With scores that may change in both directions the worst case is that r rises by
 and 2 the factor is then up to exp(2 a C).  So the rate a = epsilon/C is right only for monotone scores, and for all
 others half of it, as McKenna and Sheldon have it.  ``tests/mechanisms/test_permute_and_flip.py`` enumerates both.
 
-k rounds at a = epsilon/(k C) cost epsilon: each round costs epsilon/k whatever the earlier rounds chose, the scores of
-the remaining candidates are monotone too, and the probabilities of the rounds multiply.  The loss is pure DP with that
-epsilon; nothing tighter is claimed.
+k rounds at a = epsilon/(k C) cost epsilon/k each, whatever the earlier rounds chose, since the scores of the remaining
+candidates are monotone too: they are k mechanisms in pure DP, one after another, and together at most epsilon.
 
-How far the choice may be from the largest
-------------------------------------------
+The exponential mechanism
+-------------------------
+One round chooses each candidate r with a probability proportional to p_r, as above with a rate a.  A candidate is drawn
+uniformly and a coin with probability p_r of heads is tossed, until the first heads: each draw ends with r with
+probability p_r/n, so the candidate with the first heads has the stated distribution.  n draws are made at a time, and
+all of them finished, so that the number of coins hardly depends on the scores: one of n draws shows heads with
+probability at least 1 - 1/e, since the largest count always does.
+
+*Claim*: with monotone scores, each of which one unit raises by 0 to C, a round has bounded range a C.  *Proof*: the
+probability of r is multiplied by exp(a d_r) and divided by the growth of the sum, which is the same for all r; so the
+logarithms of the ratios lie in an interval of length a C.  ∎  C is the most that a unit adds to *one* count, to however
+many it adds.  k rounds, each without the earlier winners, are k mechanisms with that range; they choose as one draw of
+a Gumbel variable for each count would, in the order of the sums (Durfee and Rogers 2019).
+
+A round with m + 1 candidates chooses one that is d or more below the largest with probability at most m exp(-a d).
+
+Where a loss counts by its range, the rate may be up to twice that of permute-and-flip at the same cost; where epsilon
+counts, it is the same, and permute-and-flip is never less accurate.
+
+How far permute-and-flip may be from the largest
+------------------------------------------------
 If q_r <= q* - d, d > 0, the product in P(r) contains 1 - t for a candidate with the largest score, and so P(r) is at
 most exp(-a d)/2, half of the bound for the exponential mechanism.  A round with m candidates chooses one that is d or
 more below the largest of them with probability at most ``(m - 1) exp(-a d)/2``, and the probabilities of the rounds add
@@ -54,6 +74,8 @@ References
 ----------
 - McKenna, Sheldon 2020, *Permute-and-Flip: A new mechanism for differentially private selection*, arXiv:2010.12603,
   Algorithm 1.
+- McSherry, Talwar 2007, *Mechanism design via differential privacy* (the exponential mechanism).
+- Durfee, Rogers 2019, *Practical differentially private top-k selection with pay-what-you-get composition*.
 - Dwork, Roth 2014, *The Algorithmic Foundations of Differential Privacy*, section 3.3 (counts are monotone).
 - Bhaskar, Laxman, Smith, Thakurta 2010, *Discovering frequent patterns in sensitive data* (peeling).
 """
@@ -61,6 +83,7 @@ References
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
@@ -69,7 +92,9 @@ from fractions import Fraction
 from dpnb.accounting.conversions.directed import directed, log
 from dpnb.accounting.doubles import failure_probability
 from dpnb.accounting.exact import Number, positive, shown
-from dpnb.accounting.losses import PureDP
+from dpnb.accounting.losses import BoundedRange, Loss, PureDP, Repeated
+from dpnb.accounting.losses.epsilon import is_range
+from dpnb.accounting.losses.gaussian import as_amount
 from dpnb.errors import InvalidValueError
 from dpnb.mechanisms.randomness import ExactBernoulli, NoiseSource
 
@@ -78,16 +103,11 @@ _DIGITS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class PermuteAndFlip:
+class LargestCounts(ABC):
     """The choice of the largest of some counts, described by public numbers only.
 
-    `winners` of `candidates` are chosen, with the loss `epsilon` of all rounds together.  `sensitivity` is the most
-    that one privacy unit adds to one count, at least 1; a unit must not lower any count.
-
-    >>> from dpnb.mechanisms import SystemNoiseSource
-    >>> choice = PermuteAndFlip(candidates=4, winners=2, epsilon=Fraction(100), sensitivity=1)
-    >>> choice.draw([5, 900, 20, 400], SystemNoiseSource())
-    (1, 3)
+    `winners` of `candidates` are chosen, with the sum `epsilon` of all rounds together.  `sensitivity` is the most that
+    one privacy unit adds to one count, at least 1; a unit must not lower any count.
     """
 
     candidates: int
@@ -107,9 +127,10 @@ class PermuteAndFlip:
             )
 
     @property
-    def loss(self) -> PureDP:
+    def loss(self) -> PureDP | BoundedRange | Repeated:
         """The loss of all rounds together."""
-        return PureDP(self.epsilon)
+        once = self._loss(self.epsilon / self.rounds)
+        return Repeated(once, self.rounds) if self.rounds > 1 else once
 
     @property
     def rounds(self) -> int:
@@ -129,7 +150,24 @@ class PermuteAndFlip:
         the counts, and 0 if a round errs at all with probability at most `beta`.
         """
         # Counts are integers: the error is more than w steps only if it is w + 1 or more.
-        return max(math.ceil(_log_odds(self.candidates, self.winners, beta) / self.rate) - 1, 0)
+        return max(math.ceil(self.log_odds(beta) / self.rate) - 1, 0)
+
+    def log_odds(self, beta: Number) -> Fraction:
+        """The rate times the distance beyond which all wrong choices have probability `beta` together; rounded up."""
+        failure = failure_probability(beta, name="beta", example="0.05")
+        odds = self._failures * wrong_choices(self.candidates, self.winners) / failure
+        return Fraction(0) if odds <= 1 else directed(lambda ctx: (log(ctx, odds),), up=True)
+
+    _failures = Fraction(1)
+    """A wrong choice at the distance d has at most this times exp(-a d) as its probability."""
+
+    @abstractmethod
+    def _loss(self, epsilon: Fraction) -> PureDP | BoundedRange:
+        """The loss of one round."""
+
+    @abstractmethod
+    def _chosen(self, gaps: Sequence[int], bottom: int, source: NoiseSource) -> int:
+        """The position that one round chooses; position r has heads with probability exp(-gaps[r]/bottom)."""
 
     def draw(self, counts: Sequence[int], source: NoiseSource) -> tuple[int, ...]:
         """Choose the winners: their indices, in the order in which they were chosen.
@@ -143,17 +181,62 @@ class PermuteAndFlip:
         chosen = []
         for _ in range(self.rounds):
             largest = max(counts[index] for index in remaining)
-            heads = [
-                index
-                for index in remaining
-                if ExactBernoulli(source, bottom.bit_length()).happens_beyond_one(
-                    top * (largest - counts[index]), bottom
-                )
-            ]
-            winner = heads[ExactBernoulli(source, 0).below(len(heads))]
-            chosen.append(winner)
-            remaining.remove(winner)
+            gaps = [top * (largest - counts[index]) for index in remaining]
+            chosen.append(remaining.pop(self._chosen(gaps, bottom, source)))
         return (*chosen, *remaining) if self.winners == self.candidates else tuple(chosen)
+
+
+class PermuteAndFlip(LargestCounts):
+    """Permute-and-flip, whose rounds are in pure DP.
+
+    >>> from dpnb.mechanisms import SystemNoiseSource
+    >>> choice = PermuteAndFlip(candidates=4, winners=2, epsilon=Fraction(100), sensitivity=1)
+    >>> choice.draw([5, 900, 20, 400], SystemNoiseSource())
+    (1, 3)
+    """
+
+    __slots__ = ()
+    _failures = Fraction(1, 2)
+
+    def _loss(self, epsilon: Fraction) -> PureDP:
+        return PureDP(epsilon)
+
+    def _chosen(self, gaps: Sequence[int], bottom: int, source: NoiseSource) -> int:
+        coins = [ExactBernoulli(source, bottom.bit_length()).happens_beyond_one(gap, bottom) for gap in gaps]
+        heads = [position for position, shows in enumerate(coins) if shows]
+        return heads[ExactBernoulli(source, 0).below(len(heads))]
+
+
+class ExponentialMechanism(LargestCounts):
+    """The exponential mechanism, whose rounds have a bounded range.
+
+    >>> from dpnb.mechanisms import SystemNoiseSource
+    >>> choice = ExponentialMechanism(candidates=4, winners=2, epsilon=Fraction(100), sensitivity=1)
+    >>> choice.draw([5, 900, 20, 400], SystemNoiseSource()), choice.loss
+    ((1, 3), Repeated(BoundedRange(range=50.0), 2))
+    """
+
+    __slots__ = ()
+
+    def _loss(self, epsilon: Fraction) -> BoundedRange:
+        return BoundedRange(epsilon)
+
+    def _chosen(self, gaps: Sequence[int], bottom: int, source: NoiseSource) -> int:
+        heads: list[int] = []
+        while not heads:
+            drawn = [ExactBernoulli(source, 0).below(len(gaps)) for _ in gaps]
+            coins = [
+                ExactBernoulli(source, bottom.bit_length()).happens_beyond_one(gaps[position], bottom)
+                for position in drawn
+            ]
+            heads = [position for position, shows in zip(drawn, coins, strict=True) if shows]
+        return heads[0]
+
+
+def choice_of(loss: Loss, candidates: int, winners: int, sensitivity: int) -> LargestCounts:
+    """The mechanism whose loss is `loss`; the other arguments are as for `LargestCounts`."""
+    kind = ExponentialMechanism if is_range(loss) else PermuteAndFlip
+    return kind(candidates, winners, as_amount(loss).epsilon, sensitivity)
 
 
 def epsilon_for_shortfall(candidates: int, winners: int, sensitivity: int, shortfall: int, beta: Number) -> Fraction:
@@ -168,19 +251,12 @@ def epsilon_for_shortfall(candidates: int, winners: int, sensitivity: int, short
     >>> epsilon, PermuteAndFlip(5, 1, epsilon).shortfall(Fraction(1, 20))
     (Fraction(4499, 50000), 40)
     """
-    rounds = PermuteAndFlip(candidates, winners, Fraction(1), sensitivity).rounds
+    choice = PermuteAndFlip(candidates, winners, Fraction(1), sensitivity)
     if shortfall < 0:
         raise InvalidValueError(f"shortfall: must be a whole number of at least 0; got {shown(shortfall)}")
-    least = rounds * sensitivity * _log_odds(candidates, winners, beta) / (shortfall + 1)
+    least = choice.log_odds(beta) / choice.rate / (shortfall + 1)
     digits = Context(prec=_DIGITS, rounding=ROUND_CEILING)
     return Fraction(digits.divide(Decimal(least.numerator), Decimal(least.denominator)))
-
-
-def _log_odds(candidates: int, winners: int, beta: Number) -> Fraction:
-    """Logarithm of m/(2 beta), rounded up, at least 0; m is `wrong_choices`."""
-    failure = failure_probability(beta, name="beta", example="0.05")
-    odds = wrong_choices(candidates, winners) / (2 * failure)
-    return Fraction(0) if odds <= 1 else directed(lambda ctx: (log(ctx, odds),), up=True)
 
 
 def wrong_choices(candidates: int, winners: int) -> int:

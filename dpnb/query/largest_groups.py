@@ -160,7 +160,10 @@ class LargestGroups(PreviewedOnDisplay):
         Parameters
         ----------
         epsilon : Number, optional
-            The loss of all selected groups together, in pure DP.  Exactly one of `epsilon` and `within` is required.
+            The most that is charged: as much as for a mechanism in pure DP with epsilon/k for each of the k groups.
+            Permute-and-flip is such a mechanism.  The exponential mechanism has up to twice that epsilon, and is
+            charged by its range; it is used where it falls short by less at no higher charge, not where the budget
+            counts epsilon.  Exactly one of `epsilon` and `within` is required.
         within : Number, optional
             The largest shortfall: with 95% confidence no selected count is further below the largest of the groups not
             selected before it, in rows or units.  The smallest sufficient epsilon is charged.
@@ -204,7 +207,7 @@ class LargestGroups(PreviewedOnDisplay):
             names = {"epsilon": epsilon, "within": within, **others}
             given = " and ".join(f"{name}=" for name, value in names.items() if value is not None) or "no loss"
             raise RequestError(
-                f"{self.description}: is charged in pure DP; got {given}; give epsilon=, or within= for the largest "
+                f"{self.description}: takes an epsilon; got {given}; give epsilon=, or within= for the largest "
                 f"shortfall in {self._terms.unit}; .preview() shows the share of the budget that each epsilon costs"
             )
         if within is not None:
@@ -236,10 +239,10 @@ class SelectionMethods(PreviewedOnDisplay):
     def top(self, k: int) -> LargestGroups:
         """The keys of the `k` largest groups of a count, without the counts; free until it is released.
 
-        The groups are selected with noise, by permute-and-flip, and charged in pure DP: see `LargestGroups.release`.
-        The counts of the selected groups are a second query, as in ``df.groupby("plan", keys=top.keys).size()``.  The
-        preview compares this with a release of all counts at the same cost, which often ranks the groups better; a
-        selection is better where one unit can be in many groups.
+        The groups are selected with noise, by permute-and-flip or by the exponential mechanism, whichever falls short
+        by less at the same cost: see `LargestGroups.release`.  The counts of the selected groups are a second query, as
+        in ``df.groupby("plan", keys=top.keys).size()``.  The preview compares this with a release of all counts at the
+        same cost, which often ranks the groups better; a selection is better where one unit can be in many groups.
 
         Parameters
         ----------
@@ -281,7 +284,8 @@ class SelectionMethods(PreviewedOnDisplay):
         return self._largest_groups(1, "idxmax")
 
     def _largest_groups(self, winners: object, verb: str) -> LargestGroups:
-        terms = selection_terms(self.runner.tables.compile(self.plan), self.view, winners, verb)
+        filter_ = self.runner.account.guarantee.initial_filter
+        terms = selection_terms(self.runner.tables.compile(self.plan), self.view, winners, verb, filter_)
         return LargestGroups(terms, self.runner.selections)
 
     def _alternative_words(self, name: str) -> str:

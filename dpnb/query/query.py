@@ -8,9 +8,11 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any, ClassVar, TypedDict, Unpack, overload
 
+from msgspec.structs import replace as replace_fields
+
 from dpnb._core.core import SessionCore
 from dpnb._core.pricing.previews import count_to_release, explain, previews
-from dpnb._plan.measurements import AnyView, PlainView
+from dpnb._plan.measurements import AnyView, Count, CumulativeCount, PlainView
 from dpnb._plan.plan import Plan, describe_plan
 from dpnb._request import ALWAYS, Conditions, Release
 from dpnb._target import KINDS, Target, TargetKind, Within, refuse_kinds, target_from, target_of
@@ -310,6 +312,33 @@ class Query(SelectionMethods):
                 f".release(share=0.01).unstack({level!r})"
             )
         return Query(self.plan, self.view, self.runner, is_two_way=True)
+
+    def cumsum(self) -> Query:
+        """The number of rows in each group and in all groups before it, such as a total by month; free until released.
+
+        The groups add up in their declared order, in one release whose totals share their noise.  It is much smaller
+        than that of noisy counts which are added up (Fichtenberger, Henzinger and Upadhyay 2023).
+
+        Raises
+        ------
+        PlanError
+            The query is not a count of rows in groups of one level, of which there are at most 4,096.
+
+        Examples
+        --------
+        >>> totals = df.groupby("plan").size().cumsum()
+        >>> totals.description
+        'cumulative count of rows by plan'
+        >>> len(totals.release(mu=0.1).estimate)
+        2
+        """
+        if not isinstance(self.plan.aggregation, Count) or not isinstance(self.view, PlainView):
+            raise PlanError(
+                f"cumsum: adds up counts of rows in groups; got the {self.description}; write it as in "
+                "df.groupby('month').size().cumsum()"
+            )
+        aggregation = CumulativeCount(self.plan.aggregation.column)
+        return checked_query(self.runner, replace_fields(self.plan, aggregation=aggregation), PlainView())
 
     @property
     def best(self) -> Answer | None:

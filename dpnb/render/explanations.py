@@ -261,17 +261,15 @@ _WARNINGS = [
     ),
     ErrorExplanation(
         ODOMETERS_PAUSED,
-        "Paused odometers",
-        "The time-uniform odometers are proved for mechanisms that run one after another; while interactive "
-        "mechanisms are open, which may be queried in any order, only the accumulator is proved, and closing them "
-        "resumes the other odometers.",
+        "Stopped odometers",
+        "The time-uniform odometers add mu squared or rho; a sub-session whose budget is a Rényi loss of one order "
+        "implies neither, so from its launch on only the accumulator bounds everything so far.",
     ),
     ErrorExplanation(
         "interleaving",
         "Concurrent mechanisms",
         "Interactive mechanisms may be queried concurrently in any order because each is charged before it answers, "
-        "under a filter for which this is proved: GDP, (epsilon, delta)-DP, Rényi DP of one order, or zCDP without a "
-        "delta.",
+        "under a filter for which this is proved, as for all that dpnb offers.",
     ),
     ErrorExplanation(
         OUT_OF_DATE,

@@ -81,6 +81,7 @@ def _facts(selected: SelectedGroups) -> list[tuple[str, str]]:
     counts = f"a second query: {selected.code}" if selected.code else "a second query, with keys=[...] of these groups"
     return [
         ("order", f"close groups may be swapped or replaced: {selected.reliability}"),
+        ("by", selected.mechanism),
         ("cost", selected.cost_text),
         ("counts", counts),
     ]
@@ -90,6 +91,7 @@ def _preview_facts(preview: SelectionPreview) -> list[tuple[str, str]]:
     facts = [
         ("cost", FREE if preview.is_known else preview.cost_text or f"{preview.loss.words}, which does not fit"),
         ("reliable", f"{preview.reliability}; among {preview.groups:,} groups"),
+        ("by", preview.mechanism),
         ("returns", f"{KEYS_ONLY}, which are a second query"),
     ]
     if preview.counts_loss is not None and preview.counts_shortfall is not None:
@@ -111,7 +113,7 @@ def _preview_facts(preview: SelectionPreview) -> list[tuple[str, str]]:
 
 
 def _row(preview: SelectionPreview) -> tuple[str, ...]:
-    request = f"epsilon={display_up(float(preview.loss.epsilon))}"
+    request = f"epsilon={display_up(float(preview.epsilon))}"
     number = display_up(preview.shortfall, 3)
     unit = preview.unit.removesuffix("s") if number == "1" else preview.unit
     width = f"{number} {unit}{error_level(preview.confidence)}"

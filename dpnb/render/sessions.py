@@ -164,10 +164,10 @@ def _sections(state: SessionSnapshot) -> Iterator[tuple[str, str, list[tuple[str
 
 
 def _odometers(state: SessionSnapshot, kind: OdometerKind) -> list[tuple[str, str]]:
-    """The odometers of one kind; while they pause, one sentence for all of them."""
+    """The odometers of one kind; once they have stopped, one sentence for all of them."""
     lines = [line for line in state.odometers if line.kind == kind]
     if lines and kind == "time-uniform" and state.odometers_paused:
-        return [("paused", state.odometers_paused)]
+        return [("stopped", state.odometers_paused)]
     return [(line.label, line.description) for line in lines]
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dpnb.accounting.losses import GDP, PureDP
+from dpnb.accounting.losses import GDP, Loss
 from dpnb.errors import AnswerAttributeError, RequestError
 from dpnb.results.display import Displayed
 from dpnb.results.tables.index import pandas_index
@@ -34,8 +35,10 @@ class SelectedGroups(Displayed):
         The keys, one value for each level.
     is_single : bool
         Whether the result is of ``idxmax``, and so one key.
-    cost : PureDP
-        The charge.
+    epsilon : Fraction
+        What was requested.
+    cost : Loss
+        The loss of the selection, which costs at most what pure DP with `epsilon` does.
     cost_fraction : float
         The charge as a fraction of the whole budget, rounded up.
     cost_text : str
@@ -47,6 +50,8 @@ class SelectedGroups(Displayed):
     reliability : str
         The same in words.
     confidence : float
+    mechanism : str
+        By which mechanism the groups were selected, and why, in words.
     code : str or None
         Code of the query of the counts; None if it takes more than a line.
     notice : str or None
@@ -67,13 +72,15 @@ class SelectedGroups(Displayed):
     names: tuple[str, ...]
     group_keys: tuple[tuple[Key, ...], ...]
     is_single: bool
-    cost: PureDP
+    epsilon: Fraction
+    cost: Loss
     cost_fraction: float
     cost_text: str
     shortfall: float
     unit: str
     reliability: str
     confidence: float
+    mechanism: str
     code: str | None = None
     notice: str | None = None
     time: str = ""
@@ -139,8 +146,12 @@ class SelectionPreview(Displayed):
     ----------
     description : str
         The selection in words.
-    loss : PureDP
-        The loss of the selection.
+    epsilon : Fraction
+        What was requested.
+    loss : Loss
+        The loss of the selection, which costs at most what pure DP with `epsilon` does.
+    mechanism : str
+        By which mechanism the groups would be selected, and why, in words.
     cost_fraction : float or None
         The charge as a fraction of the whole budget, rounded up; 0 if the answer is recorded, None if it does not fit.
     cost_text : str or None
@@ -170,12 +181,14 @@ class SelectionPreview(Displayed):
     Examples
     --------
     >>> preview = df.groupby("plan").size().top(1).preview(epsilon=0.1)
-    >>> preview.fits, preview.loss
-    (True, PureDP(epsilon=0.1))
+    >>> preview.fits, preview.epsilon
+    (True, Fraction(1, 10))
     """
 
     description: str
-    loss: PureDP
+    epsilon: Fraction
+    loss: Loss
+    mechanism: str
     cost_fraction: float | None
     cost_text: str | None
     headroom_after: float

@@ -10,15 +10,12 @@ from typing import TYPE_CHECKING, NoReturn
 from dpnb._core import registry
 from dpnb._core.core import SessionCore
 from dpnb._core.options import discovery_delta
-from dpnb._core.unit_budgets import Accounting
 from dpnb._plan.join import table_of
 from dpnb._plan.measurements import CountActiveUnits, PlainView
 from dpnb._plan.plan import Plan
 from dpnb.accounting.budget import Budget
 from dpnb.accounting.exact import decimal_down
-from dpnb.accounting.filters import Filter
 from dpnb.accounting.losses import Loss
-from dpnb.accounting.odometers import Odometer
 from dpnb.errors import PlanError, RequestError
 from dpnb.frame import Frame
 from dpnb.frame.view import TableView
@@ -34,13 +31,15 @@ from dpnb.results.schema import TableSchema, TablesSchema
 from dpnb.schema import encodable
 from dpnb.session.batches import Batches
 from dpnb.session.budget_requests import BudgetRequests
-from dpnb.session.statements import DisplayedSession, Statements, refuse_report_of_a_part
+from dpnb.session.statements import BudgetReadings, DisplayedSession, Statements, refuse_report_of_a_part
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-class BaseSession(Launches["SubSession", "PartSession"], Batches, BudgetRequests, Statements, DisplayedSession):
+class BaseSession(
+    Launches["SubSession", "PartSession"], Batches, BudgetRequests, BudgetReadings, Statements, DisplayedSession
+):
     """The methods of a session, a sub-session and a part."""
 
     def __init__(self, core: SessionCore) -> None:
@@ -212,44 +211,6 @@ class BaseSession(Launches["SubSession", "PartSession"], Batches, BudgetRequests
         return self._core.tables.words
 
     @property
-    def spent(self) -> Loss:
-        """The loss charged so far by all kernels that use the ledger, in the filter's kind of loss.
-
-        Under individual accounting, the worst case: the loss of a unit that every query affects in full, at most the
-        budget.  Without a budget, in GDP.
-        """
-        spent: Loss = self._core.account.filter.spent
-        return spent
-
-    @property
-    def headroom(self) -> float:
-        """Fraction of the budget that remains, rounded down; under individual accounting, in the worst case.
-
-        NaN without a budget.
-        """
-        return self._core.account.filter.headroom
-
-    @property
-    def accounting(self) -> Accounting:
-        """``"worst-case"`` or ``"individual"``."""
-        return "individual" if self._core.account.individual else "worst-case"
-
-    @property
-    def filter(self) -> Filter:
-        """The filter in its current state; without a budget, an :class:`~dpnb.accounting.UnboundedFilter`."""
-        return self._core.account.filter
-
-    @property
-    def odometer(self) -> Odometer:
-        """The odometer that can be read now.
-
-        This is the mixture odometer, whose parameters were fixed when the ledger was created.  While interactive
-        mechanisms are open, it is an accumulator, because the time-uniform odometers are proved for mechanisms that run
-        one after another.
-        """
-        return self._core.account.odometer
-
-    @property
     def ledger(self) -> Ledger:
         """The list of charges."""
         return self._core.account.ledger
@@ -276,8 +237,9 @@ class BaseSession(Launches["SubSession", "PartSession"], Batches, BudgetRequests
             request.
 
             The default filter adds the squares of ``mu``, also those of mechanisms in pure DP, whose ``mu`` is what
-            they take from the budget that is left.  For other filters it is the mu of Gaussian noise with the same
-            charge; for those that add epsilons, the mu that the loss implies.
+            they take from the budget that is left.  They would take more from a smaller budget, so the budget that
+            covers the history, in :meth:`explain`, is larger than this sum if there are any.  For other filters it is
+            the mu of Gaussian noise with the same charge; for those that add epsilons, the mu that the loss implies.
 
         Examples
         --------

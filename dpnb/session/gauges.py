@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 from functools import lru_cache
 
 from dpnb._core.accountant import participation
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._protocol.snapshot import Gauge
 from dpnb.accounting.budget import Budget
-from dpnb.accounting.convert import convert
 from dpnb.accounting.exact import decimal_down, decimal_sqrt_up, decimal_up, display_down, display_up, exact, of_budget
 from dpnb.accounting.filters import Filter
 from dpnb.accounting.guarantee import PrivacyGuarantee
-from dpnb.accounting.losses import ZCDP, PureDP
 from dpnb.accounting.no_budget import NoBudget
 from dpnb.accounting.odometers import Odometer
 from dpnb.accounting.odometers.statements import confidence_text
@@ -143,25 +140,8 @@ def odometer_gauge(odometer: Odometer, account: Accountant, scope: str) -> Gauge
 
 
 def full_reading(odometer: Odometer, account: Accountant) -> float:
-    """The reading of the odometer when the whole budget is spent, rounded up; never below the current one.
-
-    Under a filter that adds mu squared, V is then its budget.  The others admit at most mu0 squared of the GDP budget
-    for the same guarantee, since Gaussian releases with a larger sum would exceed the guarantee.  A pure-DP mechanism
-    adds no more to V than it is charged: Kullback-Leibler divergences add, and grow with the trade-off function's
-    distance from the diagonal.  For the same reason a reserve adds at most what one mechanism with all of it would.
-    """
-    return max(account.initial_odometer.bound_at(_largest_v(account.guarantee)), odometer.bound)
-
-
-@lru_cache(maxsize=64)
-def _largest_v(guarantee: PrivacyGuarantee) -> Fraction:
-    """V when the whole budget is spent."""
-    if guarantee.shared_delta is not None:
-        return guarantee.mu0_squared
-    whole = guarantee.remaining(guarantee.initial_filter).mu_squared
-    if guarantee.budget.pure_epsilon:
-        whole += 2 * convert(PureDP(guarantee.budget.pure_epsilon), ZCDP).rho
-    return whole
+    """The reading of the odometer when the whole budget is spent, rounded up; never below the current one."""
+    return max(account.initial_odometer.bound_at(account.guarantee.horizon), odometer.bound)
 
 
 def _accumulator_scale(odometer: Odometer, account: Accountant) -> tuple[float, str]:

@@ -53,6 +53,7 @@ NO_ANSWER = AnswerSummary("")
 ODOMETERS = {
     "mixture": "Mixture",
     "filter": "Filter (line)",
+    "reflection": "Reflection",
     "stitched": "Stitched",
     "rogers": "Rogers",
     "renyi": "Renyi",
@@ -189,7 +190,7 @@ def _remaining(state: FilterState, comparison: FilterComparison) -> str:
 def _odometer(name: str, odometer: Odometer, paused: str | None, scope: str) -> protocol.OdometerReading:
     label, kind = ODOMETERS[name], odometer.kind
     if paused is not None and kind == "time-uniform":
-        return protocol.OdometerReading(id=name, label=label, kind=kind, text="paused", description=paused)
+        return protocol.OdometerReading(id=name, label=label, kind=kind, text="stopped", description=paused)
     description = f"{scope}{odometer.statement()}"
     return protocol.OdometerReading(id=name, label=label, kind=kind, text=odometer.words, description=description)
 

@@ -1,12 +1,19 @@
-"""What a session says about itself: how it is displayed, the disclosure statement, and an explanation in words."""
+"""What a session says about itself: how it is displayed, filter and odometers, disclosure statement, explanation."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NoReturn
 
 from dpnb._core import explain
 from dpnb._core.core import SessionCore
+from dpnb._core.unit_budgets import Accounting
+from dpnb.accounting.exact import Number
+from dpnb.accounting.filters import Filter
+from dpnb.accounting.losses import Loss
+from dpnb.accounting.odometers import Odometer, TruncatedView
 from dpnb.copying import safe_repr
 from dpnb.errors import RequestError, printable
 from dpnb.render import sessions
@@ -59,6 +66,116 @@ class DisplayedSession:
 
 
 # --- statements of a session ------------------------------------------------------------------------------------------
+
+
+class BudgetReadings:
+    """The readings of filter and odometers; every session inherits them."""
+
+    _core: SessionCore
+
+    @property
+    def spent(self) -> Loss:
+        """The loss charged so far by all kernels that use the ledger, in the filter's kind of loss.
+
+        Under individual accounting, the worst case: the loss of a unit that every query affects in full, at most the
+        budget.  Without a budget, in GDP.
+        """
+        spent: Loss = self._core.account.filter.spent
+        return spent
+
+    @property
+    def headroom(self) -> float:
+        """Fraction of the budget that remains, rounded down; under individual accounting, in the worst case.
+
+        NaN without a budget.
+        """
+        return self._core.account.filter.headroom
+
+    @property
+    def accounting(self) -> Accounting:
+        """``"worst-case"`` or ``"individual"``."""
+        return "individual" if self._core.account.individual else "worst-case"
+
+    @property
+    def filter(self) -> Filter:
+        """The filter in its current state; without a budget, an :class:`~dpnb.accounting.UnboundedFilter`."""
+        return self._core.account.filter
+
+    @property
+    def odometer(self) -> Odometer:
+        """The mixture odometer, whose parameters were fixed when the ledger was created.
+
+        It can be read while interactive mechanisms are open.  Once there is a sub-session whose budget it cannot count,
+        a Renyi loss of one order, it is an accumulator.
+        """
+        return self._core.account.odometer
+
+    @property
+    def odometers(self) -> Mapping[str, Odometer]:
+        """All odometers that can count what was released so far, by name, with parameters that the ledger fixes.
+
+        ======================  =====================================================================================
+        spent                   accumulator: the sum that the filter has counted
+        gdp-accumulator         accumulator: mu
+        zcdp-accumulator        accumulator: rho
+        rdp-accumulator         accumulator: the Renyi loss of one order
+        approx-dp-accumulator   accumulator: epsilon
+        mixture                 time-uniform: what `odometer` shows
+        filter                  time-uniform: the line that is lowest when the budget is spent
+        reflection              time-uniform, about the noisy values: only while everything is Gaussian, without a
+                                delta, and no scan or sub-session was charged
+        stitched, renyi         time-uniform
+        rogers, basic           time-uniform: they add epsilons; only if a filter of that name can enforce the budget
+        ======================  =====================================================================================
+
+        Choose a time-uniform one before the first answer: each may be wrong with probability delta, and the smallest of
+        several is wrong more often.  An accumulator may be chosen at any time, since each makes its own statement about
+        budgets that were fixed beforehand.
+
+        Examples
+        --------
+        >>> answer = df.count().release(mu=0.1)
+        >>> session.odometers["zcdp-accumulator"].bound
+        0.005
+        """
+        account = self._core.account
+        return MappingProxyType({"spent": account.accumulator, **account.compared().odometers})
+
+    def truncated_view(self, threshold: Number, *, odometer: str | None = None) -> TruncatedView:
+        """The requests up to the launch with which an odometer would exceed a threshold; free.
+
+        Those are as private as the threshold says, whatever came afterwards, if the threshold and the odometer were
+        fixed before the first answer (Haney et al. 2023, Definition 1.13).  What comes later is not in the view,
+        however cheap; of the mechanisms launched before, the answers up to that moment are.
+
+        Parameters
+        ----------
+        threshold : Number
+            At least 0, in the odometer's measure; fixed beforehand.
+        odometer : str, optional
+            A name in `odometers`, except ``"spent"``; by default the accumulator of the filter's kind of loss, or
+            ``"mixture"``.
+
+        Returns
+        -------
+        TruncatedView
+            Its `messages` are ids of requests, as in the index of `log`; its `guarantee` is the loss.
+
+        Raises
+        ------
+        ConversionError
+            The odometer cannot count a loss in the view.
+        InvalidValueError
+            There is no such odometer, or the threshold is negative.
+
+        Examples
+        --------
+        >>> answers = [df.count().release(mu=0.1), df["age"].mean().release(mu=0.1)]
+        >>> view = session.truncated_view(0.12)
+        >>> session.log().loc[list(view.messages), "query"].tolist(), view.guarantee
+        (['count of rows'], GDP(mu=0.12))
+        """
+        return self._core.account.truncated_view(threshold, odometer)
 
 
 class Statements:

@@ -18,7 +18,7 @@ PACKAGES = {
     "dpnb.accounting.odometers": {"Odometer"},
     "dpnb.accounting.conversions": set[str](),
     "dpnb.accounting.individual": set[str](),
-    "dpnb.mechanisms": {"Measurement", "NoiseSource", "NotPrivateSeededSource", "SystemNoiseSource"},
+    "dpnb.mechanisms": {"Measurement", "NoiseSource", "NotPrivateSeededSource", "RunningTotal", "SystemNoiseSource"},
     "dpnb.accounting.intervals": set[str](),
 }
 """Public packages, each with its names that are no methods: protocols, values and sources of random bits."""
@@ -52,5 +52,5 @@ def test_every_name_of_a_filter_has_one_row() -> None:
 
 def test_the_table_names_nothing_that_does_not_exist() -> None:
     known = set(methods()) | {"convert", "group_privacy", "discover", "above_threshold", "delegate", "partition", "fit"}
-    known |= {"count_active_units", "find_bounds", "noise_reduction", "top", "idxmax", "plan"}
+    known |= {"count_active_units", "find_bounds", "noise_reduction", "top", "idxmax", "plan", "cumsum"}
     assert {name for row in rows() for name in re.findall(r"`(\w+)`", row[0])} <= known

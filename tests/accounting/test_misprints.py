@@ -146,7 +146,7 @@ def test_first_release_may_be_refused_too() -> None:
 
 
 def test_accumulators_count_no_approximate_zcdp() -> None:
-    """Concurrent composition of approximate zCDP and of Renyi with a delta is open: it is not offered."""
+    """Concurrent composition of arbitrary mechanisms in approximate zCDP, or Renyi with a delta, is open."""
     loss = ZCDP("0.1", 1e-9)
     for accumulator in (ZCDPAccumulator(), RDPAccumulator(2), ApproxDPAccumulator(1e-6, 1e-5), RenyiTracker(2, 1)):
         with pytest.raises(ConversionError):

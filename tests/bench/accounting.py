@@ -3,20 +3,24 @@
 Each figure is the best of several runs, beside what the same machine does in the same minute: a filter beside the bare
 comparison of a float sum with a bound, and beside dp-accounting composing the same event; losses that never repeat
 beside one that does; reading after 10,000 steps beside reading after 10.  First, without times, what is left of a
-budget after a launch in pure DP.
+budget after a launch in pure DP and after a selection, and how far that falls short.
 """
 
 from __future__ import annotations
 
+import itertools
+import math
 import time
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
 from dpnb._compile.marginals import Marginals
+from dpnb._core.execution.selections import range_within
 from dpnb.accounting import conversions
 from dpnb.accounting.budget import Budget
 from dpnb.accounting.convert import convert
+from dpnb.accounting.filters import FILTERS as FILTERS_BY_NAME
 from dpnb.accounting.filters import (
     ApproxDPFilter,
     BasicFilter,
@@ -25,8 +29,12 @@ from dpnb.accounting.filters import (
     RogersFilter,
     ZCDPFilter,
 )
+from dpnb.accounting.grid import loss_up
 from dpnb.accounting.losses import GDP, RDP, ZCDP, ApproxDP, Loss, PureDP, PureGDP
-from dpnb.accounting.odometers import FilterOdometer, MixtureOdometer, StitchedOdometer
+from dpnb.accounting.odometers import FilterOdometer, MixtureOdometer, ReflectionOdometer, StitchedOdometer
+from dpnb.accounting.prefix_sums import prefix_sum_scales, prefix_sums_norm_squared
+from dpnb.interactive.threshold.above_threshold import AboveThresholdParameters
+from dpnb.mechanisms.permute_and_flip import ExponentialMechanism, PermuteAndFlip
 
 STEPS = 20_000
 RESIDUES = 200  # the charge of a launch is searched for
@@ -134,6 +142,16 @@ def saved_by_batches() -> list[tuple[str, float]]:
     ]
 
 
+def totals_over_time() -> None:
+    """Print the standard deviation of the last of T cumulative counts at mu = 1, for a row in one step."""
+    print(f"{'last of T cumulative counts at mu 1':<28}{'square root':>13}{'noisy counts':>14}{'binary tree':>13}")
+    for steps in (12, 24, 100, 365, 1024):
+        root = prefix_sums_norm_squared(steps) ** 0.5 * float(prefix_sum_scales(steps)[-1])
+        levels = math.ceil(math.log2(steps)) + 1  # each is a histogram, and a total has up to one node on each but one
+        print(f"{steps:<28}{root:>13.2f}{steps**0.5:>14.2f}{(levels * (levels - 1)) ** 0.5:>13.2f}")
+    print()
+
+
 def what_is_left() -> None:
     """Print what a pure-DP launch leaves of a budget, and what a reserve leaves for Gaussian releases."""
     print(f"{'left after one launch':<28}{'epsilon':>9}{'converted alone':>17}{'residue':>10}")
@@ -144,6 +162,18 @@ def what_is_left() -> None:
             each = (convert(launch, GDP), launch)
             texts = [f"{fresh.step(one).headroom:.1%}" if fresh.admits(one) else "refused" for one in each]
             print(f"{budget!r:<28}{float(launch.epsilon):>9}{texts[0]:>17}{texts[1]:>10}")
+    print(
+        f"\n{'largest of 20 groups, (1, 1e-6)':<34}{'left, as one loss':>19}{'left':>8}{'falls short by':>16}", end=""
+    )
+    print(f"{'permute-and-flip':>18}")
+    for name, (winners, epsilon) in itertools.product(("gdp", "zcdp"), ((1, "0.1"), (5, "0.15"), (10, "0.2"))):
+        fresh = FILTERS_BY_NAME[name].from_budget(Budget(1, 1e-6))
+        pure = PermuteAndFlip(20, winners, Fraction(epsilon))
+        other = ExponentialMechanism(20, winners, range_within(fresh, pure.loss))
+        one = f"{fresh.step(PureDP(epsilon)).headroom:.1%}" if fresh.admits(PureDP(epsilon)) else "refused"
+        widths = [choice.shortfall(Fraction(1, 20)) for choice in (other, pure)]
+        left = f"{fresh.step(other.loss).headroom:.1%}"
+        print(f"{f'top({winners}) at {epsilon}, {name}':<34}{one:>19}{left:>8}{widths[0]:>16}{widths[1]:>18}")
     print(f"\n{'reserve, under epsilon 1, delta 1e-6':<44}{'releases at sigma 70':>22}")
     for reserve in ("0", "0.05", "0.1", "0.15", "0.2", "0.3"):
         budget = Budget(1, 1e-6, pure_epsilon=reserve)
@@ -152,9 +182,34 @@ def what_is_left() -> None:
     print()
 
 
+def scans_and_odometers() -> None:
+    """Print what a scan with several positives takes from (1, 1e-6), and odometers when that budget is spent."""
+    mu_squared = Budget(1, 1e-6).loss.mu_squared
+    fresh = GDPFilter.from_loss(Budget(1, 1e-6).loss)
+    print(f"{'scan, epsilon 0.05 for each positive':<40}{'new thresholds':>16}{'one, as reliable':>18}{'margin':>8}")
+    for positives in (1, 5, 10):
+        each = AboveThresholdParameters(Fraction(1, 20) * positives, positives, thresholds=positives)
+        one = AboveThresholdParameters(each.epsilon, positives)
+        ratio = one.margin(100, 0.05) / each.margin(100, 0.05)  # margins are proportional to 1/epsilon
+        as_reliable = loss_up(PureDP(one.epsilon * ratio))
+        taken = [f"{fresh.budget_fraction(loss):.1%}" for loss in (each.loss, as_reliable) if fresh.admits(loss)]
+        texts = [*taken, "refused"][:2]
+        print(f"{positives:<40}{texts[0]:>16}{texts[1]:>18}{float(each.margin(100, 0.05)):>8.0f}")
+    print(f"\n{'odometer when epsilon 1, delta 1e-6 is spent':<44}{'reading':>12}")
+    for odometer in (
+        MixtureOdometer.tuned(mu_squared, 1e-6),
+        FilterOdometer.tuned(mu_squared, 1e-6),
+        ReflectionOdometer(mu_squared, 1e-6),
+    ):
+        print(f"{type(odometer).__name__:<44}{odometer.bound_at(mu_squared):>12.3f}")
+    print()
+
+
 def main() -> None:
     """Print the tables."""
     what_is_left()
+    totals_over_time()
+    scans_and_odometers()
     bare = seconds(float_sum) / STEPS
     peer = seconds(composed) / (STEPS // 100)
     print(f"{'step':<44}{'a second':>12}{'float sums':>12}{'dp-accounting':>15}")

@@ -35,6 +35,7 @@ from dpnb._plan.expressions.nodes import (
 from dpnb._plan.measurements import (
     Count,
     CountUnits,
+    CumulativeCount,
     JointAggregation,
     Mean,
     Moments,
@@ -45,6 +46,8 @@ from dpnb._plan.measurements import (
 )
 from dpnb._plan.plan import GroupLevel, Plan
 from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit
+from dpnb.accounting.prefix_sums import square_root_of_prefix_sums
+from dpnb.errors import PlanError
 from pairwise import product
 
 X, Y, G = Column("x"), Column("y"), Column("g")
@@ -93,6 +96,27 @@ def test_moments_with_categories_stay_within_their_claim(unit: str, by: str) -> 
 def test_a_unit_is_counted_once_in_each_of_its_groups(unit: str, by: str) -> None:
     found, claimed = worst(Plan(CountUnits(), None, BY[by]), WITHOUT_NORM[unit])
     assert found == claimed
+
+
+@pytest.mark.parametrize("aggregation", [CumulativeCount(), CumulativeCount(X)], ids=["rows", "x"])
+@pytest.mark.parametrize("unit", WITHOUT_NORM)
+def test_the_most_that_a_unit_adds_to_cumulative_counts_is_what_is_claimed(aggregation: Any, unit: str) -> None:
+    """Of what is measured, not of the counts in groups; almost, where the most rows of a group do not divide all."""
+    query = linear_query(Plan(aggregation, None, BY["by g"]), SCHEMA, WITHOUT_NORM[unit])
+    measured = [square_root_of_prefix_sums(moved) for moved in moves(query, FAMILY, WITHOUT_NORM[unit])]
+    found, claimed = max(sum(part**2 for part in change) for change in measured), query.l2_sensitivity_squared
+    counts = [int(np.sum(moved.astype(object) ** 2)) for moved in moves(query, FAMILY, WITHOUT_NORM[unit])]
+    assert (
+        claimed / 2 < found < claimed if unit == "three rows, two in a group" else found == claimed or "groups" in unit
+    )
+    assert found <= claimed
+    assert max(counts) << 60 < claimed, "control: the change of the counts themselves is less"
+
+
+@pytest.mark.parametrize("unit", WITH_NORM)
+def test_cumulative_counts_are_refused_under_a_norm(unit: str) -> None:
+    with pytest.raises(PlanError, match="a limit of rows"):
+        linear_query(Plan(CumulativeCount(), None, BY["by g"]), SCHEMA, WITH_NORM[unit])
 
 
 @pytest.mark.parametrize("by", BY)

@@ -20,10 +20,11 @@ from dpnb.accounting.budget import Budget
 from dpnb.accounting.convert import convert
 from dpnb.accounting.exact import decimal_up, exact
 from dpnb.accounting.guarantee import FILTERS, make_guarantee
-from dpnb.accounting.losses import GDP, ZCDP
+from dpnb.accounting.losses import GDP, ZCDP, Loss
 from dpnb.accounting.odometers import MixtureOdometer
 from dpnb.accounting.partition_cost import NO_PARTS
 from dpnb.errors import BudgetExceeded, ConversionError
+from dpnb.ledger import ChargeSummary
 from dpnb.session import snapshot
 
 MUS = st.sampled_from(["0", "0.01", "0.05", "0.1", "1/3", "0.7", "3"])
@@ -34,19 +35,23 @@ def fresh(name: str, *, individual: bool = False) -> FilterComparison:
     return FilterComparison.initial(own, MixtureOdometer(Fraction(1, 10), Fraction(1, 10**6)), 1000)
 
 
+def row(number: int, loss: Loss) -> ChargeSummary:
+    return ChargeSummary(number, "release", "", "1", loss, None, None)
+
+
 def admitted(comparison: FilterComparison, losses: list[GDP]) -> list[GDP]:
     """The losses without those that the enforced filter refuses: a ledger has no row for them."""
     found = []
     for loss in losses:
         with suppress(BudgetExceeded):
-            comparison, _ = comparison.after(1, loss)
+            comparison, _ = comparison.after(row(1, loss))
             found.append(loss)
     return found
 
 
 def one_by_one(comparison: FilterComparison, losses: list[GDP], first: int = 1) -> FilterComparison:
     for number, loss in enumerate(losses, start=first):
-        comparison, _ = comparison.after(number, loss)
+        comparison, _ = comparison.after(row(number, loss))
     return comparison
 
 
@@ -64,14 +69,14 @@ def test_a_run_is_counted_as_its_rows_one_after_the_other(
     losses = admitted(start, [GDP(mu) for mu in mus])
     if not losses:
         return
-    rows = list(enumerate(losses, start=len(before) + 1))
+    rows = [row(number, loss) for number, loss in enumerate(losses, start=len(before) + 1)]
     assert start.after_batch(ChargeBatch(rows)) == one_by_one(start, losses, len(before) + 1)
 
 
 def test_filter_that_refuses_within_a_run_stays_at_the_row_that_it_refused() -> None:
     start = fresh("gdp")
     losses = [GDP("0.1")] * 20_000
-    told = start.after_batch(ChargeBatch(list(enumerate(losses, start=1)))).states
+    told = start.after_batch(ChargeBatch([row(number, loss) for number, loss in enumerate(losses, start=1)])).states
     assert {name for name, standing in told.items() if standing.refused_at} == set(FILTERS)
     for standing in told.values():
         fits = standing.guarantee.initial_filter.max_repetitions(standing.guarantee.to_filter_loss(losses[0]))
@@ -80,9 +85,9 @@ def test_filter_that_refuses_within_a_run_stays_at_the_row_that_it_refused() -> 
 
 def test_odometer_that_could_not_count_an_earlier_row_stays_away() -> None:
     start = one_by_one(fresh("zcdp"), [ZCDP("0.01")])  # type: ignore[list-item]  # of a sub-session
-    after = start.after_batch(ChargeBatch([(2, GDP("0.1"))]))
+    after = start.after_batch(ChargeBatch([row(2, GDP("0.1"))]))
     assert "gdp-accumulator" not in after.odometers
-    assert after == start.after(2, GDP("0.1"))[0]
+    assert after == start.after(row(2, GDP("0.1")))[0]
 
 
 # --- a ledger ---------------------------------------------------------------------------------------------------------

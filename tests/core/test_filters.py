@@ -273,6 +273,7 @@ def test_odometers_are_shown_with_their_readings_in_words(make: Make) -> None:
     assert set(shown) == {
         "mixture",
         "filter",
+        "reflection",
         "stitched",
         "rogers",
         "basic",

@@ -148,13 +148,11 @@ def test_the_reading_while_a_scan_is_open_holds_for_every_budget() -> None:
     """Attack: the charge of a launch at a large budget is too little for a smaller one, so no bound may contain it."""
     session = opened(":memory:", budget=dpnb.Budget.gdp(3))
     session.above_threshold(3, name="scan", epsilon=1)
-    reading = session.odometer.bound  # of the accumulator: time-uniform odometers pause
+    reading = session._core.account.accumulator.bound
     assert GDPFilter(Fraction(reading)).admits(PureDP(1))
     control = session.spent.mu
     assert not GDPFilter(Fraction(control)).admits(PureDP(1))
-    gauge = snapshot(session).gauges[-1]
-    assert gauge.id == "accumulator"
-    assert 0 < gauge.value < 1
+    assert "reflection" not in session._core.account.compared().odometers
 
 
 def test_other_filters_count_the_loss_and_record_no_charge() -> None:
@@ -195,6 +193,15 @@ def test_the_log_says_what_was_charged(changes: dict[str, Any]) -> None:
         assert Fraction(str(log["pure_epsilon"].sum())) == spent.epsilon
     else:
         assert "pure_epsilon" not in log
+
+
+@pytest.mark.parametrize(("epsilon", "says"), [("0.1", True), (None, False)])
+def test_the_explanation_says_why_two_amounts_stand_beside_each_other(epsilon: str | None, says: bool) -> None:
+    session = opened(":memory:")
+    session.frame.count().release(mu="0.05")
+    if epsilon is not None:
+        session.above_threshold(3, name="scan", epsilon=epsilon)
+    assert ("is counted as under any budget" in " ".join(repr(session.explain()).split())) is says
 
 
 def test_log_statement_panel_and_preview_name_one_figure() -> None:
@@ -256,7 +263,7 @@ def test_the_gauges_show_both_parts_of_the_budget() -> None:
     session.frame.count().release(mu="0.1")
     session.above_threshold(3, name="scan", epsilon="0.1")
     state = snapshot(session)
-    assert [gauge.id for gauge in state.gauges] == ["headroom", "reserve", "accumulator"]
+    assert [gauge.id for gauge in state.gauges] == ["headroom", "reserve", "mixture"]
     assert (state.gauges[1].text, state.gauges[1].label) == ("33.3% left", "Reserve (pure DP)")
     assert "mu 0.1 of 0.21, and epsilon 0.1 of 0.15 of the reserve" in state.spent_loss
     assert "Reserve (pure DP)" in str(session)

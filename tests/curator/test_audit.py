@@ -15,7 +15,7 @@ from dpnb.__main__ import main
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.grant import Grant, Mode
 from dpnb._core.accountant.granting import freeze, grant, move_cap, revoke, unfreeze
-from dpnb.accounting.losses import GDP, PureGDP
+from dpnb.accounting.losses import GDP, PureDP, PureGDP, Repeated
 from dpnb.curator.audit import audit
 from dpnb.errors import LedgerError
 from dpnb.ledger import Ledger, RequestOrigin, node_of, requested_by
@@ -176,6 +176,24 @@ def test_a_selection_with_a_larger_epsilon_than_was_paid_for_is_found(tmp_path: 
         request = row.request.replace('"epsilon":"1/10"', '"epsilon":"1/5"')
         session.ledger.reserve(
             kind=row.kind, request_key="k", table_version="1", query_key="q", loss=row.loss, request=request
+        )
+    assert audit(session.ledger.path).problems == ("Row 2 costs more than it was charged.",)
+
+
+def test_a_selection_that_is_charged_as_more_rounds_than_it_has_is_found(tmp_path: Path) -> None:
+    session = opened(tmp_path / "clinic.dpnb", budget=dpnb.Budget.gdp(1))
+    frame = session.frame
+    frame.groupby(frame["x"] > 4).size().top(1).release(epsilon=0.1)
+    (row,) = session.ledger.charges()
+    with session.ledger.transaction():
+        session.ledger.reserve(
+            kind=row.kind,
+            request_key="k",
+            table_version="1",
+            query_key="q",
+            loss=Repeated(PureDP(0.01), 10),
+            charged=row.charged,
+            request=row.request,
         )
     assert audit(session.ledger.path).problems == ("Row 2 costs more than it was charged.",)
 

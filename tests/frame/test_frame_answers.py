@@ -194,6 +194,11 @@ VERBS: dict[str, tuple[Callable[[Any], Any], Any]] = {
         pd.cut(T.d, pd.to_datetime(["2020-01-01", "2020-07-01", "2022-01-01"]), right=False).value_counts(sort=False),
     ),
     "limit of nothing": (lambda f: f[["x", "y"]]["x"].sum(), T.x.sum()),
+    "cumulative count": (lambda f: f.groupby("g").size().cumsum(), by_g.size().reindex(GROUPS, fill_value=0).cumsum()),
+    "cumulative count of values": (
+        lambda f: f.groupby("k")["x"].count().cumsum(),
+        T.groupby("k")["x"].count().cumsum(),
+    ),
 }  # fmt: skip
 ROUGHER = {"groupby median": 30 / 4096 * 2, "cov": 4e-3, "regress": 4e-3, "regress on one": 4e-3, "months": 0.1}
 """Quantiles of real numbers are known to the width of a leaf; of moments the noise is some 1e-4."""

@@ -19,18 +19,19 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
-from dpnb.accounting.losses import GDP, PureDP
+from dpnb.accounting.losses import GDP, PureDP, Repeated
 from dpnb.errors import ConversionError, DpnbError, InvalidValueError, MechanismClosed, RequestError
 from dpnb.interactive.threshold import above_threshold
 from dpnb.interactive.threshold.above_threshold import (
+    MAX_COUNT,
     STEPS,
     AboveThresholdParameters,
+    EpsilonSplit,
     LaplaceAboveThreshold,
     LaplaceComparison,
     from_lattice,
     on_lattice,
 )
-from dpnb.interactive.threshold.epsilon_split import MAX_COUNT, EpsilonSplit
 from dpnb.interactive.threshold.gaussian_scan import GaussianAboveThreshold, gaussian_margin
 from dpnb.mechanisms.calibration import sigma_for
 from dpnb.mechanisms.gaussian import measure
@@ -109,17 +110,44 @@ def test_allotment_sums_to_epsilon_exactly(epsilon: Fraction, hits: int, monoton
     assert float(divided.positives / divided.threshold) == pytest.approx(ratio, abs=0.0501)
 
 
-@given(epsilon=EPSILONS, hits=HITS, monotonic=st.booleans(), values=st.booleans())
-def test_scales_cost_what_is_allotted(epsilon: Fraction, hits: int, monotonic: bool, values: bool) -> None:
-    """As in the proof: one shift of rho by D, c of nu by 2D (by D if monotonic), c of zeta by D."""
-    terms = AboveThresholdParameters(epsilon, hits, monotonic, values)
+@given(epsilon=EPSILONS, hits=HITS, monotonic=st.booleans(), values=st.booleans(), again=st.booleans())
+def test_scales_cost_what_is_allotted(epsilon: Fraction, hits: int, monotonic: bool, values: bool, again: bool) -> None:
+    """As in the proof: each rho shifts by D, c of nu by 2D (by D if monotonic), c of zeta by D."""
+    thresholds = hits if again else 1
+    terms = AboveThresholdParameters(epsilon, hits, monotonic, values, thresholds)
     moved = STEPS if monotonic else 2 * STEPS
-    cost = STEPS / terms.threshold_scale + hits * moved / terms.query_scale
+    cost = thresholds * STEPS / terms.threshold_scale + hits * moved / terms.query_scale
     if terms.value_scale is not None:
         cost += hits * STEPS / terms.value_scale
     assert cost == epsilon
     assert (terms.value_scale is None) is (not values)
-    assert terms.loss == PureDP(epsilon)
+    assert terms.loss.epsilon == epsilon
+    assert terms.loss.count == thresholds
+
+
+def test_number_of_thresholds_is_one_or_that_of_the_positives() -> None:
+    assert AboveThresholdParameters(Fraction(1), 4, thresholds=4).loss == Repeated(PureDP("0.25"), 4)
+    with pytest.raises(InvalidValueError, match="thresholds"):
+        AboveThresholdParameters(Fraction(1), 4, thresholds=2)
+
+
+def test_a_threshold_is_drawn_again_after_each_positive_and_never_serves_twice() -> None:
+    """Also after an interrupt just behind a positive answer: the number is compared before each answer."""
+    source = NotPrivateSeededSource(4)
+    machine = LaplaceAboveThreshold(Fraction(100), 3, monotonic=False, return_values=False, source=source, thresholds=3)
+    seen = []
+    for total in (-9, 9, -9, 9, -9, 9):
+        machine.ask(total, sensitivity=1, threshold=Fraction(0))
+        seen.append(machine._hidden)
+    assert [number for number, _ in seen] == [0, 0, 1, 1, 2, 2]
+    assert len(set(seen)) == 3
+    assert machine.n_remaining == 0
+    with pytest.raises(MechanismClosed):
+        machine.ask(-9, sensitivity=1, threshold=Fraction(0))
+    one = launched(100, 3)
+    for total in (9, 9, 9):
+        one.ask(total, sensitivity=1, threshold=Fraction(0))
+    assert one._hidden[0] == 0
 
 
 def test_one_hit_is_divided_simply() -> None:
@@ -238,24 +266,60 @@ def test_control_smaller_noise_exceeds_epsilon(monkeypatch: pytest.MonkeyPatch) 
     assert paid(terms, terms.threshold_scale / 2, terms.query_scale, (1, -1)) > 2
 
 
+def test_control_one_threshold_is_not_one_mechanism_for_each_positive(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answers up to the first positive one lose more than epsilon/c; with a threshold for each they do not."""
+    monkeypatch.setattr(above_threshold, "STEPS", 16)
+    for thresholds, exceeds in ((1, True), (5, False)):
+        terms = AboveThresholdParameters(Fraction(5), 5, thresholds=thresholds)
+        here, there = [0] * 60 + [-64], [16] * 60 + [-80]
+        said = (False,) * 60 + (True,)
+        scales = terms.threshold_scale, terms.query_scale
+        ratio = math.log(probability(here, said, *scales) / probability(there, said, *scales))
+        assert (ratio > 1 + 1e-9) is exceeds
+        assert ratio > 0.8
+
+
+def test_control_a_positive_without_a_new_threshold_exceeds_its_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The noise of five scans, but one threshold for all five answers: more than epsilon in total."""
+    monkeypatch.setattr(above_threshold, "STEPS", 16)
+    terms = AboveThresholdParameters(Fraction(1), 1)
+    here, there = [0] * 60 + [-64] * 5, [16] * 60 + [-80] * 5
+    said = (False,) * 60 + (True,) * 5
+    scales = terms.threshold_scale, terms.query_scale
+    assert math.log(probability(here, said, *scales) / probability(there, said, *scales)) > 3
+
+
 @pytest.mark.statistical
 @pytest.mark.parametrize("monotonic", [False, True])
 @pytest.mark.parametrize("values", [False, True])
-def test_answers_have_the_exact_probabilities(monkeypatch: pytest.MonkeyPatch, monotonic: bool, values: bool) -> None:
+@pytest.mark.parametrize("thresholds", [1, 2])
+def test_answers_have_the_exact_probabilities(
+    monkeypatch: pytest.MonkeyPatch, monotonic: bool, values: bool, thresholds: int
+) -> None:
     """False alarm 1e-7 each.  So the code does what the test above proves of the formula."""
     monkeypatch.setattr(above_threshold, "STEPS", 2)
     places, source, runs = (-3, 2, 0, -1), NotPrivateSeededSource(20260410), 8000
-    terms = AboveThresholdParameters(Fraction(3), 2, monotonic, values)
+    terms = AboveThresholdParameters(Fraction(3), 2, monotonic, values, thresholds)
     seen: Counter[Transcript] = Counter()
     for _ in range(runs):
-        machine = LaplaceAboveThreshold(terms.epsilon, 2, monotonic=monotonic, return_values=values, source=source)
+        machine = LaplaceAboveThreshold(
+            terms.epsilon, 2, monotonic=monotonic, return_values=values, source=source, thresholds=thresholds
+        )
         said: Transcript = ()
         for place in places:
             if machine.n_remaining:
                 said = (*said, machine.ask(place, sensitivity=2, threshold=Fraction(0)).above)
         seen[said] += 1
     kinds = transcripts(4, 2)
-    expected = [runs * probability(places, said, terms.threshold_scale, terms.query_scale) for said in kinds]
+
+    def likelihood(said: Transcript) -> float:
+        """Of the answers of one scan, or of two in a row, the first of which ends with its positive answer."""
+        scales = terms.threshold_scale, terms.query_scale
+        end = said.index(True) + 1 if thresholds > 1 and True in said else len(said)
+        rest = probability(places[end:], said[end:], *scales) if end < len(said) else 1.0
+        return probability(places, said[:end], *scales) * rest
+
+    expected = [runs * likelihood(said) for said in kinds]
     assert set(seen) <= set(kinds)
     assert stats.chisquare([seen[said] for said in kinds], expected).pvalue > ALARM
 
@@ -440,7 +504,7 @@ def test_many_threads_get_no_more_hits_than_there_are() -> None:
 
 def test_nothing_public_holds_the_noise() -> None:
     machine = launched(Fraction(1, 3), 2, values=True)
-    hidden = machine._hidden
+    _, hidden = machine._hidden
     assert abs(hidden) > 10  # its scale is in the millions
     public = {name: getattr(machine, name) for name in dir(machine) if not name.startswith("_")}
     assert set(public) == {"ask", "n_remaining", "n_used", "terms"}

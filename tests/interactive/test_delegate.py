@@ -71,8 +71,8 @@ def test_it_is_a_session_like_any_other(tmp_path: Path) -> None:
     assert "clinic: colleague" in repr(sub.explain())
     assert sub in registry.sessions()
     assert sub.id != session.id
-    assert sub.odometer.kind == "time-uniform"  # within it nothing is interleaved
-    assert session.odometer.kind == "accumulator"
+    assert sub.odometer.kind == session.odometer.kind == "time-uniform"
+    assert sub.odometer.v < session.odometer.v  # which counts the whole of it from its launch
 
 
 def test_sub_sessions_of_sub_sessions_divide_what_they_have(tmp_path: Path) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
+from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +14,9 @@ import pytest
 import dpnb
 from contracts.interactive import opened
 from dpnb.accounting.conversions import mu_from_pure
-from dpnb.accounting.losses import GDP, PureDP
+from dpnb.accounting.convert import convert
+from dpnb.accounting.losses import GDP, ZCDP, PureDP, Repeated
+from dpnb.curator import audit
 from dpnb.errors import InvalidValueError, MechanismClosed, PlanError, RequestError
 from dpnb.interactive.threshold import hidden_noise as module
 from waiting import wait_until
@@ -46,6 +51,51 @@ def test_costs_its_epsilon_as_pure_dp_converted_for_the_filter(tmp_path: Path, f
     assert session.spent == session._core.account.guarantee.initial_filter.step(PureDP("0.5")).spent
     if filter_ == "gdp":
         assert session.spent.mu < mu_from_pure("0.5")  # by its residue
+
+
+@pytest.mark.parametrize("filter_", ["gdp", "zcdp", "approx-dp"])
+def test_several_positives_cost_no_more_than_as_many_scans_with_one(tmp_path: Path, filter_: str) -> None:
+    session = opened(tmp_path, filter=filter_, budget=dpnb.Budget(1, 1e-6))
+    fresh = session.filter
+    scan = session.above_threshold(120, name="scan", epsilon="0.25", max_positives=5, monotonic=True)
+    assert scan.cost == Repeated(PureDP("0.05"), 5)
+    alone = fresh
+    for _ in range(5):
+        alone = alone.step(PureDP("0.05"))
+    assert session.headroom == pytest.approx(alone.headroom, abs=1e-9)
+    assert session.odometer.v == 5 * session._core.account.initial_odometer.step(convert(PureDP("0.05"), ZCDP)).v
+    preview = repr(session.above_threshold(120, name="other", epsilon="0.25", max_positives=5, dry_run=True))
+    assert "counted as 5 scans in a row, with epsilon 0.05 each" in " ".join(preview.split())
+    again = session.above_threshold(120, name="scan", epsilon="0.25", max_positives=5, monotonic=True)
+    assert again._terms.thresholds == 5
+    assert not audit.audit(session.ledger.path).problems
+
+
+@pytest.mark.parametrize("options", [{"filter": "basic"}, {"budget": dpnb.Budget(1, 1e-6, pure_epsilon="0.3")}])
+def test_where_epsilons_add_one_threshold_serves_for_all_with_less_noise(tmp_path: Path, options: Any) -> None:
+    session = opened(tmp_path, **{"budget": dpnb.Budget(1, 1e-6), **options})
+    scan = session.above_threshold(120, name="scan", epsilon="0.25", max_positives=5)
+    assert scan.cost == PureDP("0.25")
+    assert scan._terms.thresholds == 1
+
+
+def test_a_scan_with_new_thresholds_answers_until_so_many_were_above(tmp_path: Path) -> None:
+    session = opened(tmp_path, budget=dpnb.Budget(20, 1e-6), filter="zcdp")
+    scan = session.above_threshold(120, name="scan", epsilon=2, max_positives=2)
+    assert scan._terms.thresholds == 2
+    assert [bool(scan.ask(above(session, number))) for number in (3.5, 0.5, 3.4, 0.6)] == [False, True, False, True]
+    assert scan.state == "exhausted"
+
+
+def test_audit_refuses_more_mechanisms_than_positives(tmp_path: Path) -> None:
+    session = opened(tmp_path, budget=dpnb.Budget(1, 1e-6))
+    session.above_threshold(120, name="scan", epsilon="0.25", max_positives=5)
+    (row,) = session.ledger.charges()
+    paid = partial(audit._is_paid_for, tables=session._core.tables)
+    assert paid(row)
+    for count in (1, 4, 500):
+        assert not paid(replace(row, loss=Repeated(PureDP(Fraction(1, 4) / count), count)))
+    assert not paid(replace(row, loss=Repeated(PureDP("0.05"), 5), launch={}))
 
 
 def test_the_gaussian_kind_is_for_a_declared_number_of_questions(tmp_path: Path) -> None:
@@ -120,7 +170,6 @@ def test_without_its_noise_it_answers_nothing_new_and_can_be_closed(
     assert dead.ask(above(later, 2.5)) == known
     with pytest.raises(MechanismClosed, match="drawn in another kernel"):
         dead.ask(above(later, 3))
-    assert later.odometer.kind == "accumulator"
     dead.close()
     assert later.odometer.kind == "time-uniform"
 

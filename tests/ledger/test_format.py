@@ -281,7 +281,8 @@ def test_parts_of_a_budget_and_acts_are_part_of_the_format(tmp_path: Path) -> No
         ("act", "", "freeze", {"act": "freeze", "why": "an audit"}),
     ]
     details = dict(rows[0].launch or {})
-    assert details.pop("parameters").keys() == {"mu0_squared", "filter_budget", "odometer_gamma", "odometer_delta"}
+    stored = {"mu0_squared", "horizon", "filter_budget", "odometer_gamma", "odometer_delta"}
+    assert details.pop("parameters").keys() == stored
     assert details == {"grant": "analyst", "name": "ana", "mode": "reserved", "ceiling": amount, "cap": None}
 
 

@@ -1,11 +1,13 @@
-"""Permute-and-flip has exactly its distribution, and its loss is what is stated: by enumeration."""
+"""Both selections have exactly their distributions, and their losses are what is stated: by enumeration."""
 
 from __future__ import annotations
 
 import itertools
 import math
 from collections import Counter
+from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from dpnb.accounting.losses import PureDP
+from dpnb.accounting.losses import GDP, BoundedRange, PureDP
 from dpnb.errors import InvalidValueError
-from dpnb.mechanisms import NotPrivateSeededSource, PermuteAndFlip
-from dpnb.mechanisms.permute_and_flip import epsilon_for_shortfall
+from dpnb.mechanisms import ExponentialMechanism, NotPrivateSeededSource, PermuteAndFlip
+from dpnb.mechanisms.permute_and_flip import LargestCounts, choice_of, epsilon_for_shortfall
 
 ALARM = 1e-7
 ROUNDING = 1e-9
@@ -49,14 +51,34 @@ def by_permutations(scores: tuple[int, ...], rate: float) -> list[float]:
     return found
 
 
-def ranking(scores: tuple[int, ...], rounds: int, rate: float) -> dict[Winners, float]:
+def exponential(scores: tuple[int, ...], rate: float) -> list[float]:
+    """The probabilities of one round of the exponential mechanism."""
+    weights = [math.exp(-rate * (max(scores) - score)) for score in scores]
+    return [weight / sum(weights) for weight in weights]
+
+
+def gumbel(scores: tuple[int, ...], winners: int, rate: float) -> dict[Winners, float]:
+    """The law of the order of the scores, each with a Gumbel variable: of sequences of exponential arrivals."""
+    weights = [math.exp(rate * (score - max(scores))) for score in scores]
+    found = {}
+    for order in itertools.permutations(range(len(scores)), winners):
+        rest = [index for index in range(len(scores)) if index not in order]
+        found[order] = 1.0
+        for place, one in enumerate(order):
+            found[order] *= weights[one] / sum(weights[index] for index in (*order[place:], *rest))
+    return found
+
+
+def ranking(
+    scores: tuple[int, ...], rounds: int, rate: float, law: Callable[..., list[float]] = one_round
+) -> dict[Winners, float]:
     """The probability of each ordered choice."""
     chosen: dict[Winners, float] = {(): 1.0}
     for _ in range(rounds):
         after: dict[Winners, float] = {}
         for winners, probability in chosen.items():
             left = [index for index in range(len(scores)) if index not in winners]
-            for index, share in zip(left, one_round(tuple(scores[i] for i in left), rate), strict=True):
+            for index, share in zip(left, law(tuple(scores[i] for i in left), rate), strict=True):
                 after[(*winners, index)] = probability * share
         chosen = after
     return chosen
@@ -86,7 +108,7 @@ def test_adding_a_unit_changes_no_probability_by_more_than_epsilon(
     neighbour = tuple(score + more for score, more in zip(scores, added, strict=True))
     one, other = (ranking(table, choice.rounds, float(choice.rate)) for table in (tuple(scores), neighbour))
     assert worst_ratio(one, other) <= epsilon + ROUNDING
-    assert choice.loss == PureDP(Fraction(epsilon))
+    assert (choice.loss.epsilon, choice.loss.count) == (Fraction(epsilon), choice.rounds)
 
 
 def neighbours(scores: tuple[int, ...], least: int, most: int) -> list[tuple[int, ...]]:
@@ -139,6 +161,66 @@ def test_control_rounds_that_do_not_share_epsilon_lose_more_than_is_stated() -> 
     )
 
 
+def range_of(one: dict[Winners, float], other: dict[Winners, float]) -> float:
+    """The length of the shortest interval with the logarithms of all ratios."""
+    ratios = [math.log(one[key] / other[key]) for key in one]
+    return max(ratios) - min(ratios)
+
+
+@given(SCORES, st.sampled_from([1, 2, 5]), st.floats(0.05, 4), st.data())
+def test_a_round_of_the_exponential_mechanism_has_the_stated_range(
+    scores: list[int], sensitivity: int, epsilon: float, data: st.DataObject
+) -> None:
+    choice = ExponentialMechanism(len(scores), 1, Fraction(epsilon), sensitivity)
+    added = [data.draw(st.integers(0, sensitivity)) for _ in scores]
+    neighbour = tuple(score + more for score, more in zip(scores, added, strict=True))
+    laws = [ranking(table, 1, float(choice.rate), exponential) for table in (tuple(scores), neighbour)]
+    assert range_of(*laws) <= epsilon + ROUNDING
+    assert choice.loss == BoundedRange(Fraction(epsilon))
+
+
+def test_the_stated_range_is_reached_and_is_half_of_what_permute_and_flip_has_at_that_rate() -> None:
+    rate = float(ExponentialMechanism(3, 1, Fraction(1, 2), 2).rate)
+    laws = {
+        law: max(
+            range_of(ranking(scores, 1, rate, law), ranking(other, 1, rate, law))
+            for scores in SMALL
+            for other in neighbours(scores, 0, 2)
+        )
+        for law in (exponential, one_round)
+    }
+    assert laws[exponential] == pytest.approx(0.5)
+    assert laws[one_round] > 0.7  # control: its loss must not be counted by a range of a C
+
+
+def test_control_scores_that_rise_and_fall_have_a_larger_range() -> None:
+    rate = float(ExponentialMechanism(3, 1, Fraction(1, 2)).rate)
+    worst = max(
+        range_of(ranking(scores, 1, rate, exponential), ranking(other, 1, rate, exponential))
+        for scores in SMALL
+        for other in neighbours(scores, -1, 1)
+    )
+    assert worst == pytest.approx(1)
+
+
+@given(SCORES, st.integers(1, 4), st.floats(0.05, 2))
+def test_peeling_is_one_gumbel_variable_for_each_count(scores: list[int], winners: int, rate: float) -> None:
+    winners = min(winners, len(scores))
+    peeled = ranking(tuple(scores), winners, rate, exponential)
+    assert peeled == pytest.approx(gumbel(tuple(scores), winners, rate), abs=ROUNDING)
+
+
+def test_the_loss_of_a_row_names_its_mechanism() -> None:
+    for kind in (PermuteAndFlip, ExponentialMechanism):
+        for winners in (1, 3):
+            choice: LargestCounts = kind(4, winners, Fraction(1, 3), 2)
+            assert choice_of(choice.loss, 4, winners, 2) == choice
+    old = choice_of(PureDP(1), 4, 3, 2)  # a selection of three that was counted as one loss
+    assert old == PermuteAndFlip(4, 3, Fraction(1), 2)
+    with pytest.raises(InvalidValueError):
+        choice_of(GDP(1), 4, 3, 2)
+
+
 # --- the draws --------------------------------------------------------------------------------------------------------
 
 CASES = [
@@ -149,11 +231,12 @@ CASES = [
 ]
 
 
-def agrees(choice: PermuteAndFlip, counts: tuple[int, ...], rate: float, seed: int, draws: int = 20_000) -> bool:
+def agrees(choice: LargestCounts, counts: tuple[int, ...], rate: float, seed: int, draws: int = 20_000) -> bool:
     """Chi-square at `ALARM`; choices that are expected fewer than ten times are counted together."""
     source = NotPrivateSeededSource(seed)
     seen = Counter(choice.draw(counts, source) for _ in range(draws))
-    expected = ranking(counts, choice.rounds, rate)
+    law = exponential if isinstance(choice, ExponentialMechanism) else one_round
+    expected = ranking(counts, choice.rounds, rate, law)
     observed, wanted = [0.0], [0.0]
     for winners, probability in expected.items():
         last = tuple(index for index in range(len(counts)) if index not in winners)
@@ -170,45 +253,69 @@ def agrees(choice: PermuteAndFlip, counts: tuple[int, ...], rate: float, seed: i
 
 
 @pytest.mark.statistical
+@pytest.mark.parametrize("kind", [PermuteAndFlip, ExponentialMechanism])
 @pytest.mark.parametrize(("counts", "winners", "epsilon", "sensitivity"), CASES)
 def test_draws_have_the_enumerated_probabilities(
-    counts: tuple[int, ...], winners: int, epsilon: Fraction, sensitivity: int
+    kind: type[LargestCounts], counts: tuple[int, ...], winners: int, epsilon: Fraction, sensitivity: int
 ) -> None:
     """False alarm 1e-7 each."""
-    choice = PermuteAndFlip(len(counts), winners, epsilon, sensitivity)
+    choice = kind(len(counts), winners, epsilon, sensitivity)
     assert agrees(choice, counts, float(choice.rate), 20260811)
 
 
 @pytest.mark.statistical
-def test_control_another_rate_is_seen() -> None:
+@pytest.mark.parametrize("kind", [PermuteAndFlip, ExponentialMechanism])
+def test_control_another_rate_is_seen(kind: type[LargestCounts]) -> None:
     counts, winners, epsilon, sensitivity = CASES[1]
-    choice = PermuteAndFlip(len(counts), winners, epsilon, sensitivity)
+    choice = kind(len(counts), winners, epsilon, sensitivity)
     assert not agrees(choice, counts, float(choice.rate) * 1.2, 20260811)
 
 
 @given(st.lists(st.integers(0, 5), min_size=2, max_size=6), st.integers(1, 6), st.integers(0, 2**32))
 def test_every_table_has_that_many_different_winners(counts: list[int], winners: int, seed: int) -> None:
-    choice = PermuteAndFlip(len(counts), min(winners, len(counts)), Fraction(1))
-    drawn = choice.draw(counts, NotPrivateSeededSource(seed))
-    assert len(set(drawn)) == len(drawn) == choice.winners
-    assert set(drawn) <= set(range(len(counts)))
+    for kind in (PermuteAndFlip, ExponentialMechanism):
+        choice = kind(len(counts), min(winners, len(counts)), Fraction(1))
+        drawn = choice.draw(counts, NotPrivateSeededSource(seed))
+        assert len(set(drawn)) == len(drawn) == choice.winners
+        assert set(drawn) <= set(range(len(counts)))
 
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10**30), Fraction(10**30)])
 def test_extreme_epsilons_are_drawn(epsilon: Fraction) -> None:
-    choice = PermuteAndFlip(3, 1, epsilon)
-    drawn = {choice.draw([0, 5, 10**15], NotPrivateSeededSource(seed)) for seed in range(40)}
-    assert drawn == ({(2,)} if epsilon > 1 else {(0,), (1,), (2,)})
+    for kind in (PermuteAndFlip, ExponentialMechanism):
+        choice = kind(3, 1, epsilon)
+        drawn = {choice.draw([0, 5, 10**15], NotPrivateSeededSource(seed)) for seed in range(40)}
+        assert drawn == ({(2,)} if epsilon > 1 else {(0,), (1,), (2,)})
+
+
+def test_the_number_of_coins_hardly_depends_on_the_counts() -> None:
+    """Words that are drawn, for counts that are all equal and for one that is far above the others."""
+
+    class Counting:
+        private, drawn = False, 0
+
+        def words(self, n: int) -> Any:
+            self.drawn += 1
+            return source.words(n)
+
+    found = []
+    for counts in ([7] * 50, [10**6, *[0] * 49]):
+        source, counting = NotPrivateSeededSource(4), Counting()
+        for _ in range(40):
+            ExponentialMechanism(50, 1, Fraction(1, 10)).draw(counts, counting)
+        found.append(counting.drawn)
+    assert max(found) < 2.2 * min(found)
 
 
 # --- how far from the largest -----------------------------------------------------------------------------------------
 
 
-def falls_short(scores: tuple[int, ...], choice: PermuteAndFlip, more_than: int) -> float:
+def falls_short(scores: tuple[int, ...], choice: LargestCounts, more_than: int) -> float:
     """The probability that some winner is further below the largest that is left than that."""
+    law = exponential if isinstance(choice, ExponentialMechanism) else one_round
     return sum(
         probability
-        for winners, probability in ranking(scores, choice.rounds, float(choice.rate)).items()
+        for winners, probability in ranking(scores, choice.rounds, float(choice.rate), law).items()
         if any(
             max(score for index, score in enumerate(scores) if index not in winners[:place]) - scores[winner]
             > more_than
@@ -227,8 +334,9 @@ def falls_short(scores: tuple[int, ...], choice: PermuteAndFlip, more_than: int)
 def test_winners_fall_short_by_more_than_stated_with_at_most_beta(
     scores: list[int], winners: int, sensitivity: int, epsilon: Fraction, beta: Fraction
 ) -> None:
-    choice = PermuteAndFlip(len(scores), min(winners, len(scores)), epsilon, sensitivity)
-    assert falls_short(tuple(scores), choice, choice.shortfall(beta)) <= beta + ROUNDING
+    for kind in (PermuteAndFlip, ExponentialMechanism):
+        choice = kind(len(scores), min(winners, len(scores)), epsilon, sensitivity)
+        assert falls_short(tuple(scores), choice, choice.shortfall(beta)) <= beta + ROUNDING
 
 
 def test_of_two_candidates_the_shortfall_is_exact() -> None:

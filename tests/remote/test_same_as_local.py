@@ -47,6 +47,17 @@ class TestRemoteSession(SessionContract):
             assert "table in the curator" in str(shown)
             assert "table in the curator" not in str(without)
 
+    def test_odometers_and_truncated_views_are_read_as_from_a_local_session(self, session: RemoteSession) -> None:
+        if session.budget is None:
+            return
+        session.frame.count().release(mu="0.001")
+        session.frame.count_units().release(mu="0.002")
+        readings = session.odometers
+        assert {"spent", "mixture", "gdp-accumulator"} <= readings.keys()
+        view = session.truncated_view(readings["mixture"].bound, odometer="mixture")
+        assert view.odometer == readings["mixture"]
+        assert session.truncated_view(0).messages == ()
+
 
 def test_most_actions_succeed() -> None:
     """Otherwise the suite would compare errors only."""

@@ -95,6 +95,7 @@ def valid_bodies(session: dpnb.Session) -> list[Any]:
         df["n"].astype(float).mean(),
         df.bound_contributions(max_rows_per_unit=1).groupby("g")["x"].sum(),
         df.regress("x", on=["k", "g"]),
+        df.groupby("k").size().cumsum(),
     ]
     calls: list[Any] = [Release(query.plan, query.view, TARGET) for query in queries]
     counts = df.groupby("g").size()

@@ -80,12 +80,13 @@ def test_spending_below_one_percent_is_shown_with_hundredths() -> None:
     assert snapshot(session).spent == "0.25% spent"
 
 
-def test_while_odometers_pause_the_reading_is_that_of_the_accumulator() -> None:
-    session = opened()
-    session.delegate(mu=0.1, name="colleague")
-    gauge = snapshot(session).gauges[1]
-    assert (gauge.id, gauge.kind, gauge.text) == ("accumulator", "loss", "mu 0.1")
-    assert gauge.end == "0.4484-GDP when the budget is spent"
+def test_once_odometers_have_stopped_the_reading_is_that_of_the_accumulator() -> None:
+    session = opened(filter="rdp")
+    session.delegate(dpnb.Budget(0.5, 1e-7), name="colleague")
+    told = snapshot(session)
+    assert (told.gauges[1].id, told.gauges[1].kind) == ("accumulator", "loss")
+    assert "stopped at the first sub-session" in str(told.odometers_paused)
+    assert session.odometer.kind == "accumulator"
 
 
 def test_costs_of_mechanisms_come_as_a_percentage_first() -> None:

@@ -61,7 +61,6 @@ class CautiousFilter(SimpleZCDPFilter):
     """Says as little of itself as it can, and so is treated with caution."""
 
     name = "cautious"
-    concurrent_without_delta = None
     label, theorem, guarantee = Filter.label, Filter.theorem, Filter.guarantee
     interleaving_obstacle = Filter.interleaving_obstacle
     partition_obstacle = Filter.partition_obstacle

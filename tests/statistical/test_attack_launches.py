@@ -118,8 +118,8 @@ def test_no_person_loses_more_than_promised() -> None:
 
 @pytest.mark.statistical
 def test_control_a_charge_for_a_larger_budget_than_is_left_is_too_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    def too_small(epsilon: Any, *, mu_squared: Fraction, pure_epsilon: Any = 0) -> Fraction | None:
-        return residue_charge(epsilon, mu_squared=4 * mu_squared, pure_epsilon=pure_epsilon)
+    def too_small(epsilon: Any, *, mu_squared: Fraction, **others: Any) -> Fraction | None:
+        return residue_charge(epsilon, mu_squared=4 * mu_squared, **others)
 
     monkeypatch.setattr(gdp, "residue_charge", too_small)
     assert largest_loss(12) > 1.002

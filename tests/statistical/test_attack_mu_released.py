@@ -7,6 +7,7 @@ probability at most 2e-7 each, 1e-6 for the file.
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import pytest
 
 import dpnb
 from dpnb.accounting.losses import GDP
+from dpnb.accounting.prefix_sums import square_root_coefficients
 from dpnb.mechanisms.calibration import sigma_for
 from statistical.attacks import Floats, Neighbours, neighbours, seen_difference
 from statistical.one_person import SCHEMA, seen, table
@@ -104,3 +106,37 @@ def test_all_looks_at_a_question_together_tell_one_person_no_better_than_the_las
 def test_control_answers_at_a_lower_price_than_their_noise_is_worth_are_caught() -> None:
     """A session that charged mu = 1 for the noise of mu = 3 would claim 1."""
     assert told(3)[0] > 1
+
+
+# --- cumulative counts ------------------------------------------------------------------------------------------------
+
+
+@cache
+def totals_told(mu: float, releases: int = 400) -> tuple[float, float]:
+    """What cumulative counts reveal about a person of more than four rows in the first group.
+
+    The attacker undoes the sums, and looks in the direction in which the person moves what was measured.
+    """
+    groups = len(SCHEMA["g"].values)
+    column = np.array(square_root_coefficients(groups), float) / 2**30
+    seen_in_direction = []
+    for rows in table([{}] * 6):
+        frame = session(rows, privacy_unit="u", max_rows_per_unit=4).frame
+        questions = [frame[frame["y"] > -1 - k].groupby("g").size().cumsum() for k in range(releases)]
+        counts = [np.diff(question.release(mu=mu).estimate, prepend=0) for question in questions]
+        measured = np.array([np.convolve(column, count)[:groups] for count in counts])
+        seen_in_direction.append(measured @ column / np.linalg.norm(column))
+    there, gone = seen_in_direction
+    moved, others = 4 * np.linalg.norm(column), np.mean(gone)
+    return seen_difference(there - others - moved, gone - others, float(moved))
+
+
+def test_totals_tell_one_person_no_better_than_their_price() -> None:
+    """False alarm 1e-7 for the bound, and 1e-12 for the likely value."""
+    bound, likely = totals_told(3)
+    assert bound <= 3
+    assert likely > 3 / 2
+
+
+def test_control_totals_at_a_lower_price_than_their_noise_is_worth_are_caught() -> None:
+    assert totals_told(3)[0] > 1

@@ -24,6 +24,7 @@ from dpnb.accounting.odometers import (
     ApproxDPAccumulator,
     FilterOdometer,
     MixtureOdometer,
+    ReflectionOdometer,
     RenyiOdometer,
     Sided,
     StitchedOdometer,
@@ -168,3 +169,24 @@ def test_boundary_a_tenth_too_low_is_caught(name: str) -> None:
         return v / 2 + 0.9 * (bound(v) - v / 2)
 
     assert share_of_crossings(lower, ADVERSARIES["hug"], paths=PATHS, seed=20_230_603) > most(DELTAS[0], PATHS)
+
+
+# --- the reflection odometer ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("closer", [False, True])
+def test_reflection_holds_for_the_noisy_values_up_to_the_horizon(closer: bool) -> None:
+    """Against an analyst who takes larger steps the farther the bound is, and neighbours that may be closer."""
+    delta, horizon, rng = DELTAS[1], 1.0, np.random.default_rng(20_261_128)
+    level = ReflectionOdometer(1, delta).bound_at(0.25) - 0.125
+    loss, v = np.zeros(PATHS), np.zeros(PATHS)
+    crossed = np.zeros(PATHS, dtype=bool)
+    while (v < horizon).any():
+        distance = level + v / 2 - loss
+        mu = np.minimum(np.clip(distance / 6, 0.02, None), np.sqrt(horizon - v))
+        d = mu * (rng.random(PATHS) < 0.5) if closer else mu
+        loss += np.where(crossed, 0, d**2 / 2 + d * rng.standard_normal(PATHS))
+        v = np.where(horizon - v - mu**2 < 1e-12, horizon, v + mu**2)
+        crossed |= loss > level + v / 2
+    assert crossed.mean() <= most(delta, PATHS)
+    assert closer or crossed.mean() > 0.75 * delta

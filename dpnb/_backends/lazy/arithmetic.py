@@ -87,7 +87,7 @@ def clipped(column: nw.Expr, low: float | None, high: float | None) -> nw.Expr:
     return column
 
 
-def to_grid(column: nw.Expr, bounds: grid.BoundedRange) -> nw.Expr:
+def to_grid(column: nw.Expr, bounds: grid.WithBounds) -> nw.Expr:
     """Numbers within the bounds in whole grid steps, toward zero; as in `dpnb._compile.grid`."""
     return toward_zero(column * 2.0 ** -grid.exponent(bounds), bounds.low)
 

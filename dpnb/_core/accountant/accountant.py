@@ -12,15 +12,15 @@ from dpnb._core.accountant.comparison import AccountantState, ChargeBatch, Filte
 from dpnb._core.accountant.grant import Grant
 from dpnb._core.accountant.limit import Limit, binding_limit, limit_of, within_limits
 from dpnb._core.accountant.parameters import computed_parameters, parameters_of, sampled_of, stored_parameters
-from dpnb._core.accountant.timeline import Timeline
-from dpnb._core.accountant.tree import BudgetTree, Launch, paused_by
+from dpnb._core.accountant.timeline import Timeline, truncated_view
+from dpnb._core.accountant.tree import BudgetTree, Launch
 from dpnb.accounting.budget import Budget
-from dpnb.accounting.exact import decimal_sqrt_down
+from dpnb.accounting.exact import Number, decimal_sqrt_down
 from dpnb.accounting.filters import Filter
 from dpnb.accounting.guarantee import PrivacyGuarantee, make_guarantee
 from dpnb.accounting.losses import GDP, Loss
 from dpnb.accounting.no_budget import NoBudget
-from dpnb.accounting.odometers import MixtureOdometer, Odometer
+from dpnb.accounting.odometers import MixtureOdometer, Odometer, TruncatedView
 from dpnb.accounting.partition_cost import PartRef
 from dpnb.errors import BudgetExceeded
 from dpnb.ledger import ROOT, Charge, ChargeSummary, Ledger, node_of, refuse_unreadable
@@ -57,7 +57,7 @@ class Accountant:
         self.individual = guarantee.initial_filter.is_individual  # whether each unit has its own budget
         self._cost_fractions: dict[int, float] = {}
         self._worst_cases: dict[int, Fraction] = {}  # under individual accounting, as mu squared
-        self._state = AccountantState(FilterComparison.initial(guarantee, odometer, everything=False))
+        self._state = AccountantState(self._start(everything=False))
         self._timelines: dict[bool, Timeline] = {}
         self.sync()
 
@@ -175,12 +175,10 @@ class Accountant:
 
     @property
     def odometer(self) -> Odometer:
-        """The odometer that can be read now: the mixture odometer, or an accumulator while it is paused."""
+        """The odometer that can be read: the mixture odometer, or an accumulator once that cannot count a loss."""
         with self.ledger.lock.checked():
-            state = self.sync()
-            if state.odometer is not None and not self.tree.open_launches(self.root_node):
-                return state.odometer
-            return self.accumulator
+            uniform = self.sync().odometer
+            return self.accumulator if uniform is None else uniform
 
     @property
     def accumulator(self) -> Odometer:
@@ -194,28 +192,17 @@ class Accountant:
 
     @property
     def paused(self) -> str | None:
-        """Why the time-uniform odometers cannot be read now, in words; None if they can.
+        """Why the time-uniform odometers cannot be read any more, in words; None if they can.
 
-        They are proved for mechanisms that run one after another (Whitehouse et al. 2023, Theorem 3); for interleaved
-        mechanisms only the accumulator is valid (Haney et al. 2023, Theorems 4.9 and 4.11).  Once all mechanisms are
-        closed, the history consists of completed mechanisms again.  The interleaved ones were Gaussian releases, each
-        with a loss that was fixed before it, which are non-interactive; sub-sessions, whose releases are of the same
-        kind and lose at most what was counted for them at launch; and above-threshold scans, each of which is a
-        post-processing of one non-interactive release of randomised response at its launch (Vadhan and Wang 2021), and
-        post-processing preserves the bound.
-
-        The reading of a sub-session or a part is about its own answers only, given any earlier history.  So it pauses
-        for mechanisms that were launched inside it, and not for those that run outside.
+        Open mechanisms are no reason: see :mod:`dpnb.accounting.odometers`.  The reading of a sub-session or a part is
+        about its own answers only, given any other history.
         """
-        launches = self.tree.open_launches(self.root_node)
-        if launches:
-            return paused_by(launches)
-        if self.sync().odometer is None:
-            return (
-                "The time-uniform odometers stopped at the first sub-session whose budget is in a kind of loss that "
-                "they cannot count."
-            )
-        return None
+        if self.sync().odometer is not None:
+            return None
+        return (
+            "The time-uniform odometers stopped at the first sub-session whose budget is in a kind of loss that they "
+            "cannot count."
+        )
 
     def compared(self, *, everything: bool = True) -> FilterComparison:
         """The state of every filter and odometer after the current history; or of the session's own alone."""
@@ -233,8 +220,7 @@ class Accountant:
         """
         with self.ledger.lock.checked():
             if compared not in self._timelines:
-                size = self.public_size if compared else None
-                start = FilterComparison.initial(self.guarantee, self.initial_odometer, size, everything=compared)
+                start = self._start(everything=compared)
                 self._timelines[compared] = Timeline(start, self.tree, self.root_node)
             timeline = self._timelines[compared]
             new = self.ledger.summaries(after=timeline.state.last_id)
@@ -243,6 +229,18 @@ class Accountant:
                 with refuse_unreadable(f"rows {new[0].id} to {new[-1].id}"):
                     timeline.read(new)
             return timeline
+
+    def _start(self, *, everything: bool) -> FilterComparison:
+        """The state before the first row."""
+        size = self.public_size if everything else None
+        return FilterComparison.initial(self.guarantee, self.initial_odometer, size, everything=everything)
+
+    def truncated_view(self, threshold: Number, odometer: str | None) -> TruncatedView:
+        """The requests up to the launch with which the odometer of this name would exceed a threshold."""
+        with self.ledger.lock.checked():
+            self.tree.sync()
+            rows, start = self.ledger.summaries(), self._start(everything=True)
+            return truncated_view(start, rows, self.tree, self.root_node, threshold, odometer)
 
     @property
     def last_headroom(self) -> float | None:
@@ -270,7 +268,7 @@ class Accountant:
         """Add plain rows of the root, at once if the filter adds up the losses: the state is the same."""
         before = self._state
         if len(batch) > 1 and before.filter.adds_up:
-            after = before.counted.after_batch(ChargeBatch.of(batch))
+            after = before.counted.after_batch(ChargeBatch(batch))
             if after.own.refused_at is None:
                 fractions: dict[int, float] = {}  # by the identities of losses, of which many rows have the same
                 for charge in batch:
@@ -290,7 +288,7 @@ class Accountant:
         if path is None:
             self._state = replace(before, counted=replace(before.counted, last_id=charge.id))
             return
-        counted, cost = before.counted.after(charge.id, charge.loss, path, charge.charged)
+        counted, cost = before.counted.after(charge, path)
         self._cost_fractions[charge.id] = before.filter.budget_fraction(cost)
         first_exclusion, by_version = before.first_exclusion, before.by_version
         if before.filter.is_individual:

@@ -52,10 +52,10 @@ def refuse_above(at_most: Fraction | None, loss: GDP, description: str) -> None:
     )
 
 
-def admit_launch(account: Accountant, description: str, loss: Loss) -> Loss:
+def admit_launch(account: Accountant, description: str, loss: Loss, asked: Loss | None = None) -> Loss:
     """Let the filter decide on a mechanism that is charged at launch, and return the loss that the filter counts.
 
-    Call inside the ledger's transaction.
+    Call inside the ledger's transaction.  A refusal is in the words of `asked`, if the request named another loss.
     """
     filter_ = account.filter
     refuse_divided(account, description)
@@ -69,9 +69,10 @@ def admit_launch(account: Accountant, description: str, loss: Loss) -> Loss:
             f"count ({error}); nothing was charged"
         ) from None
     if not fits:
-        largest = _largest(account, loss)
+        named = loss if asked is None else asked
+        largest = _largest(account, named)
         remedy = f"{largest} is the largest that fits" if largest else "nothing is left"
-        requested = _requested(account, counted, loss.format(up=True))
+        requested = _requested(account, counted, named.format(up=True))
         raise BudgetExceeded(
             f"{description}: {requested}; {remedy}; {filter_.rule}; nothing was charged and the session continues"
         )

@@ -21,7 +21,7 @@ from dpnb.accounting.delta_split import proportional_loss
 from dpnb.accounting.exact import exact
 from dpnb.accounting.filters import FILTERS, Filter
 from dpnb.accounting.guarantee import PrivacyGuarantee, make_guarantee
-from dpnb.accounting.losses import GDP, ZCDP, Loss, PureGDP
+from dpnb.accounting.losses import GDP, ZCDP, Loss
 from dpnb.accounting.losses.gaussian import is_gaussian
 from dpnb.accounting.odometers import (
     ApproxDPAccumulator,
@@ -31,12 +31,14 @@ from dpnb.accounting.odometers import (
     MixtureOdometer,
     Odometer,
     RDPAccumulator,
+    ReflectionOdometer,
     RenyiOdometer,
     RogersOdometer,
     SpentAccumulator,
     StitchedOdometer,
     ZCDPAccumulator,
 )
+from dpnb.accounting.odometers.time_uniform import IntrinsicTimeOdometer, for_intrinsic_time
 from dpnb.accounting.partition_cost import NO_PARTS, PartRef, PartSums
 from dpnb.errors import ConversionError, InvalidValueError
 from dpnb.ledger import ChargeSummary
@@ -47,24 +49,20 @@ EPSILON_ODOMETERS = ("rogers", "basic")
 
 @dataclass(frozen=True)
 class ChargeBatch:
-    """Rows of the ledger (id and loss) with Gaussian noise, without a delta and outside every partition; at least one.
+    """Rows of the ledger with Gaussian noise, without a delta and outside every partition; at least one.
 
     In every filter and odometer such losses add up exactly, so that many of them can be counted at once.
     """
 
-    rows: Sequence[tuple[int, GDP]]
-
-    @classmethod
-    def of(cls, charges: Sequence[ChargeSummary]) -> ChargeBatch:
-        """The batch of such rows."""
-        return cls([(charge.id, charge.loss) for charge in charges])  # type: ignore[misc]  # they are GDP
+    rows: Sequence[ChargeSummary]
 
     @cached_property
     def counts(self) -> Counter[GDP]:
         """The number of occurrences of each loss."""
-        objects = {id(loss): loss for _, loss in self.rows}  # most rows share one: comparing Fractions takes longer
+        losses: list[GDP] = [row.loss for row in self.rows]  # type: ignore[misc]  # they are GDP
+        objects = {id(loss): loss for loss in losses}  # most rows share one: comparing Fractions takes longer
         counts: Counter[GDP] = Counter()
-        for key, count in Counter(id(loss) for _, loss in self.rows).items():
+        for key, count in Counter(map(id, losses)).items():
             counts[objects[key]] += count
         return counts
 
@@ -74,9 +72,9 @@ class ChargeBatch:
         return GDP.of(sum((count * loss.mu_squared for loss, count in self.counts.items()), Fraction(0)), Fraction(0))
 
     @property
-    def last_loss(self) -> GDP | None:
+    def last_loss(self) -> Loss | None:
         """The last loss that is not zero."""
-        return next((loss for _, loss in reversed(self.rows) if loss), None)
+        return next((row.loss for row in reversed(self.rows) if row.loss), None)
 
 
 @dataclass(frozen=True)
@@ -125,8 +123,8 @@ class FilterState:
             return replace(self, filter=filter_)
         except Exception:  # noqa: BLE001  (in one of the rows)
             state = self
-            for charge_id, loss in batch.rows:
-                state = state.after(charge_id, loss, ())
+            for row in batch.rows:
+                state = state.after(row.id, row.loss, ())
             return state
 
     def max_repetitions(self, loss: Loss) -> int | None:
@@ -204,21 +202,22 @@ class FilterComparison:
             return SpentAccumulator.from_loss(self.converted)
         return SpentAccumulator(own)
 
-    def after(
-        self, charge_id: int, loss: Loss, path: Sequence[PartRef] = (), charged: PureGDP | None = None
-    ) -> tuple[FilterComparison, Loss]:
+    def after(self, charge: ChargeSummary, path: Sequence[PartRef] = ()) -> tuple[FilterComparison, Loss]:
         """The state after the next row, and its cost for the enforced filter.
 
-        `charged` is what a GDP filter was charged, if the row says so.  A `BudgetExceeded` or `ConversionError` means
-        that the enforced filter refuses the row, or cannot count it: nothing that dpnb has charged.
+        A `BudgetExceeded` or `ConversionError` means that the enforced filter refuses the row, or cannot count it:
+        nothing that dpnb has charged.
         """
-        before = self.own.filter
+        before, charge_id, loss, charged = self.own.filter, charge.id, charge.loss, charge.charged
         own, cost = self.own.stepped(self.own.guarantee.recorded_loss(loss, charged), path)
         states = {
             name: own if name == self.enforced else state.after(charge_id, loss, path)
             for name, state in self.states.items()
         }
-        updated = replace(self, states=states, last_loss=loss or self.last_loss, last_id=charge_id)
+        counting = self.odometers
+        if loss and charge.launch is not None:  # what it releases may not be noisy values
+            counting = {name: one for name, one in counting.items() if name != "reflection"}
+        updated = replace(self, states=states, odometers=counting, last_loss=loss or self.last_loss, last_id=charge_id)
         converted = self.converted if path else self.converted + _converted(loss)
         if before.is_individual:
             # No unit has spent more than the worst case up to the budget, and every odometer increases with the loss.
@@ -227,7 +226,7 @@ class FilterComparison:
         if path:
             return updated._with_part(loss, path), cost
         odometers: dict[str, Odometer] = {}
-        for name, odometer in self.odometers.items():
+        for name, odometer in counting.items():
             # An odometer is omitted after the first loss that its theorem does not cover, one with a delta.
             with suppress(ConversionError):
                 odometers[name] = odometer.step(self._counted(name, loss))
@@ -238,15 +237,15 @@ class FilterComparison:
         own = self.own.filter
         if own.is_individual and not (is_gaussian(own.budget) and own.admits_all_units(batch.total)):
             comparison = self
-            for charge_id, loss in batch.rows:
-                comparison, _ = comparison.after(charge_id, loss)
+            for row in batch.rows:
+                comparison, _ = comparison.after(row)
             return comparison
         states = {name: state.after_batch(batch) for name, state in self.states.items()}
         odometers: dict[str, Odometer] = {}
         for name, odometer in self.odometers.items():
             with suppress(ConversionError):
                 odometers[name] = self._odometer_after(name, odometer, batch)
-        last_loss, last_id = batch.last_loss or self.last_loss, batch.rows[-1][0]
+        last_loss, last_id = batch.last_loss or self.last_loss, batch.rows[-1].id
         converted = self.converted + batch.total
         return replace(
             self, states=states, odometers=odometers, converted=converted, last_loss=last_loss, last_id=last_id
@@ -268,10 +267,12 @@ class FilterComparison:
             gdp_parts, growth = gdp_parts.after(path, gdp.parts)
             costs["gdp-accumulator"] = gdp.with_parts(growth)
             converted += gdp.with_parts(growth)
+            if is_gaussian(loss) and not loss.delta:
+                costs["reflection"] = gdp.with_parts(growth)
         with suppress(ConversionError):
             zcdp = convert(loss, ZCDP)
             zcdp_parts, growth = zcdp_parts.after(path, zcdp.parts)
-            others = self.odometers.keys() - {"gdp-accumulator", *EPSILON_ODOMETERS}
+            others = self.odometers.keys() - {"gdp-accumulator", "reflection", *EPSILON_ODOMETERS}
             costs |= dict.fromkeys(others, zcdp.with_parts(growth))
         odometers = {}
         for name, odometer in self.odometers.items():
@@ -283,10 +284,12 @@ class FilterComparison:
     def _counted(self, odometer: str, loss: Loss) -> Loss:
         """The loss as an odometer counts it: an epsilon is combined with a delta in proportion to mu squared.
 
-        The deltas then stay within what is set aside for them until the session's budget is spent.
+        The deltas then stay within what is set aside for them until the session's budget is spent.  A mechanism in pure
+        DP adds 2 epsilon tanh(epsilon/2) to V, which is less than epsilon squared.
         """
         if odometer not in EPSILON_ODOMETERS or not is_gaussian(loss):
-            return loss
+            uniform = isinstance(self.odometers[odometer], IntrinsicTimeOdometer)
+            return for_intrinsic_time(loss) if uniform else loss
         guarantee = self.states[odometer].guarantee
         return proportional_loss(loss.mu_squared, guarantee.shared_delta or Fraction(0), guarantee.mu0_squared)
 
@@ -321,9 +324,10 @@ def _odometers(
     otherwise the answers of an existing ledger would be older than the choice of the odometer.
     """
     delta, slack, v = mixture.delta, mixture.slack_delta, own.mu0_squared
-    order = _order(own, states)
+    order, horizon = _order(own, states), own.horizon if own.has_budget else Fraction(0)
     makers: dict[str, Callable[[], Odometer]] = {
-        "filter": lambda: FilterOdometer.tuned(v, delta, slack_delta=slack),
+        "filter": lambda: FilterOdometer.tuned(own.horizon, delta, slack_delta=slack),
+        "reflection": lambda: ReflectionOdometer(horizon, delta),
         "stitched": lambda: StitchedOdometer(v / 100, delta, slack_delta=slack),
         "rogers": lambda: RogersOdometer(public_size or 0, delta),
         "basic": lambda: BasicOdometer(delta),

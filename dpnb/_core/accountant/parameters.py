@@ -30,7 +30,7 @@ def computed_parameters(
     slack = guarantee.budget.discovery_delta
     declared = guarantee.budget.delta or (ODOMETER_DELTA + slack if delta is None else delta)
     delta = declared - slack
-    odometer = MixtureOdometer.tuned(guarantee.mu0_squared, delta, slack_delta=slack)
+    odometer = MixtureOdometer.tuned(guarantee.horizon, delta, slack_delta=slack)
     return {
         **guarantee.to_json(),
         "odometer_gamma": odometer.gamma.hex(),

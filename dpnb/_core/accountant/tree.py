@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -40,8 +40,6 @@ KINDS: dict[type[MechanismRequest], str] = {
     DescendGradient: GRADIENT_DESCENT,
 }
 """The kinds of mechanisms in words."""
-MAX_NAMED = 3
-"""Number of open mechanisms that are named before "and more"."""
 
 
 @dataclass(frozen=True)
@@ -252,25 +250,10 @@ class BudgetTree:
             launches = list(self._launches.values())
         return [launch for launch in launches if self.path(launch.node, root) is not None]
 
-    def open_launches(self, root: str) -> list[Launch]:
-        """Those of `launches_in` that are open."""
-        return [launch for launch in self.launches_in(root) if not self.is_closed(launch, root)]
-
-    def open_launches_at(self, row: int, root: str) -> list[Launch]:
-        """Those that were open just after a row of the ledger was written; `sync` must have read that row."""
-        return [
-            launch
-            for launch in self._inside(root)
-            if launch.id <= row
-            and all(
-                one.closed_by is None or one.closed_by > row
-                for one in (launch, *(outer for outer, _ in self._upwards(launch.node, root)))
-            )
-        ]
-
-    def is_closed(self, launch: Launch, root: str = ROOT) -> bool:
+    def is_closed(self, launch: Launch) -> bool:
         """Whether it is closed, or a mechanism inside which it was launched."""
-        return launch.is_closed or any(outer.is_closed for outer, _ in self._upwards(launch.node, root))
+        outer = (one for one, _ in self._outwards(launch.node, ROOT) if isinstance(one, Launch))
+        return launch.is_closed or any(one.is_closed for one in outer)
 
     def path(self, node: str, root: str) -> tuple[PartRef, ...] | None:
         """The parts through which a loss in a node reaches the node `root`, innermost first.
@@ -329,12 +312,6 @@ class BudgetTree:
                 "recorded answers stay free"
             )
 
-    def _upwards(self, node: str, root: str) -> Iterator[tuple[Launch, str]]:
-        """The launches between a node and the node `root`, each with the key of the part that the path contains."""
-        for outer, part in self._outwards(node, root):
-            if isinstance(outer, Launch):
-                yield outer, part
-
     def _outwards(self, node: str, root: str) -> Iterator[tuple[Launch | Grant, str]]:
         """What made the nodes between a node and the node `root`, innermost first."""
         while node != root:
@@ -351,14 +328,3 @@ class BudgetTree:
                 )
             yield outer, parent[1]
             node = outer.node
-
-
-def paused_by(launches: Sequence[Launch]) -> str:
-    """Why the time-uniform odometers pause, in words, while mechanisms are open."""
-    names = ", ".join(repr(launch.name) for launch in launches[:MAX_NAMED])
-    more = f" and {len(launches) - MAX_NAMED} more" if len(launches) > MAX_NAMED else ""
-    verb, it = ("is", "it") if len(launches) == 1 else ("are", "them")
-    return (
-        f"The time-uniform odometers pause while {names}{more} {verb} open: they are proved for mechanisms "
-        f"that run one after another, and interactive ones may be interleaved. Close {it} to read them again."
-    )

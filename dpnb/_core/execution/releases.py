@@ -16,6 +16,7 @@ from dpnb._plan.measurements import Discovery
 from dpnb._plan.plan import Plan
 from dpnb._request import Conditions, Release
 from dpnb._target import Keys
+from dpnb.accounting.prefix_sums import square_root_of_prefix_sums
 from dpnb.errors import BudgetExceeded, LedgerError, RequestError
 from dpnb.ledger import Charge
 from dpnb.mechanisms.calibration import sigma_for
@@ -92,7 +93,8 @@ class ReleaseKind(Kind[Release]):
             with at(Stage.ADDING if query.clip_squared is None else Stage.UNITS):
                 sums = tables.opened.sums(query) if units is None else units.sums(row, query)
             with at(Stage.NOISE):
-                return replace(row, status="released", measurement=measure(sums, sigma=row.sigma, source=source))
+                measured = square_root_of_prefix_sums(sums) if query.is_cumulative else sums
+                return replace(row, status="released", measurement=measure(measured, sigma=row.sigma, source=source))
         with at(Stage.GROUPS):
             keys, counts = tables.opened.groups(query) if units is None else units.groups(row, query)
         changed = query.l2_sensitivity_squared  # groups, each of which a unit changes by one

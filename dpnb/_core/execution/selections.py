@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from decimal import ROUND_FLOOR, Context
 from fractions import Fraction
 
 from dpnb._compile import LinearQuery
@@ -17,20 +18,30 @@ from dpnb._plan.plan import Plan, describe_plan
 from dpnb._protocol.glossary import IN_THIS_TABLE
 from dpnb._request import Conditions, SelectGroups
 from dpnb.accounting.exact import Number, decimal_up, display_up, exact, shown
+from dpnb.accounting.filters import Filter
 from dpnb.accounting.grid import capped_up
 from dpnb.accounting.intervals import fixed_radius
-from dpnb.accounting.losses import GDP, Loss, PureDP
+from dpnb.accounting.losses import GDP, BoundedRange, Loss, Repeated
 from dpnb.errors import BudgetExceeded, InvalidValueError, PlanError, RequestError
 from dpnb.ledger import Charge
 from dpnb.ledger.charge import SELECTION
 from dpnb.mechanisms.calibration import sigma_for
-from dpnb.mechanisms.permute_and_flip import PermuteAndFlip, epsilon_for_shortfall, wrong_choices
+from dpnb.mechanisms.permute_and_flip import (
+    ExponentialMechanism,
+    LargestCounts,
+    PermuteAndFlip,
+    choice_of,
+    epsilon_for_shortfall,
+    wrong_choices,
+)
 from dpnb.mechanisms.randomness import NoiseSource
 from dpnb.progress import Stage, at
 from dpnb.schema import whole_number
 
 ALPHA = Fraction(1, 20)
 """The probability with which a winner may fall short by more than is stated."""
+
+HALVINGS = 16  # of the search for an epsilon of four digits
 
 MAX_COINS = 2_000_000
 """Largest number of groups times winners: half a minute."""
@@ -43,6 +54,7 @@ class SelectionTerms:
     query: LinearQuery  # a count of rows or of units in groups with public keys
     winners: int  # number of groups that are selected
     sensitivity: int  # the most that one unit adds to one count, in integer steps
+    filter_: Filter  # that pays, before the first release: so the same request always has the same mechanism
     is_single: bool  # one key was requested, by ``idxmax``, rather than a list
 
     @property
@@ -66,13 +78,35 @@ class SelectionTerms:
         (feature,) = self.query.features
         return feature.unit
 
-    def choice(self, epsilon: Fraction) -> PermuteAndFlip:
-        """The mechanism at a loss."""
-        return PermuteAndFlip(self.query.cells, self.winners, epsilon, self.sensitivity)
+    def choice(self, epsilon: Fraction) -> LargestCounts:
+        """The mechanism for a requested epsilon, which costs at most what k rounds in pure DP with epsilon/k do.
 
-    def shortfall(self, epsilon: Fraction) -> Fraction:
-        """By how many rows or units a winner may fall short, at 95%; see `PermuteAndFlip.shortfall`."""
-        return self.choice(epsilon).shortfall(ALPHA) * self._step
+        It is permute-and-flip with that loss, or the exponential mechanism with the largest range that costs no more,
+        if that falls short by less.
+        """
+        pure = PermuteAndFlip(self.query.cells, self.winners, epsilon, self.sensitivity)
+        total = range_within(self.filter_, pure.loss) if self.filter_.counts_range else Fraction(0)
+        if total <= epsilon:
+            return pure
+        other = ExponentialMechanism(self.query.cells, self.winners, total, self.sensitivity)
+        return other if other.shortfall(ALPHA) < pure.shortfall(ALPHA) else pure
+
+    def charged(self, loss: Loss) -> LargestCounts:
+        """The mechanism of a row of the ledger, which its loss names."""
+        return choice_of(loss, self.query.cells, self.winners, self.sensitivity)
+
+    def shortfall(self, choice: LargestCounts) -> Fraction:
+        """By how many rows or units a winner may fall short, at 95%; see `LargestCounts.shortfall`."""
+        return choice.shortfall(ALPHA) * self._step
+
+    def mechanism(self, choice: LargestCounts) -> str:
+        """Which mechanism it is, and why, in words."""
+        epsilon = f"epsilon {display_up(decimal_up(choice.epsilon))} in pure DP"
+        if isinstance(choice, ExponentialMechanism):
+            return f"exponential mechanism, {epsilon}: charged by its range, it falls short by less at this cost"
+        if self.filter_.counts_range:
+            return f"permute-and-flip, {epsilon}: it falls short by less at this cost"
+        return f"permute-and-flip, {epsilon}, which is what this budget counts"
 
     def shortfall_of_counts(self, loss: GDP) -> float:
         """The shortfall of a ranking by the noisy counts of all groups, released for `loss`; at 95%.
@@ -91,15 +125,25 @@ class SelectionTerms:
         if not 0 <= width <= 10**30:
             raise InvalidValueError(f"within: must lie between 0 and 1e30 {self.unit}; got {shown(within)}")
         steps = int(width / self._step)  # rounded down
-        return epsilon_for_shortfall(self.query.cells, self.winners, self.sensitivity, steps, ALPHA)
+        enough = epsilon_for_shortfall(self.query.cells, self.winners, self.sensitivity, steps, ALPHA)
+        if not self.filter_.counts_range:
+            return enough
+        too_small = enough / 4  # the exponential mechanism has at most twice the rate
+        for _ in range(HALVINGS):
+            middle = Fraction(f"{float((too_small + enough) / 2):.4g}")
+            if not too_small < middle < enough:
+                break
+            is_enough = self.choice(middle).shortfall(ALPHA) <= steps
+            too_small, enough = (too_small, middle) if is_enough else (middle, enough)
+        return enough
 
     def request(self, epsilon: Fraction) -> SelectGroups:
         """The selection at a loss."""
         return SelectGroups(self.plan, self.winners, epsilon)
 
-    def reliability(self, epsilon: Fraction) -> str:
+    def reliability(self, choice: LargestCounts) -> str:
         """What is known about the order, in words."""
-        number = display_up(decimal_up(self.shortfall(epsilon)))
+        number = display_up(decimal_up(self.shortfall(choice)))
         words = f"{number} {self.unit.removesuffix('s') if number == '1' else self.unit}"
         if self.winners == 1:
             return f"{IN_THIS_TABLE}, with 95% confidence, its count is at most {words} below the largest"
@@ -113,10 +157,32 @@ def counts_groups(plan: Plan, view: AnyView) -> bool:
     return counts and bool(plan.group_by) and view in (PlainView(), Proportions())
 
 
-def selection_terms(query: LinearQuery, view: AnyView, winners: object, verb: str) -> SelectionTerms:
+def range_within(filter_: Filter, loss: Loss) -> Fraction:
+    """The sum of the largest ranges, to six digits, that a filter in its state charges at most what it charges `loss`.
+
+    `loss` is of as many rounds in pure DP.  A range in GDP is charged the same in every state, and a loss in pure DP
+    the least in the first one.
+    """
+    allowed = filter_.to_filter_loss(loss).parts
+    total = 2 * loss.parts[0]
+    while total > loss.parts[0]:
+        once = BoundedRange.of(total / loss.count)
+        charge = filter_.to_filter_loss(Repeated(once, loss.count) if loss.count > 1 else once).parts
+        if all(part <= most for part, most in zip(charge, allowed, strict=True)):
+            return total
+        share = min(most / part for part, most in zip(charge, allowed, strict=True) if part)
+        total = Fraction(_DIGITS.create_decimal(repr(float(total) * min(math.sqrt(share), 1 - 1e-6))))
+    return total
+
+
+_DIGITS = Context(prec=6, rounding=ROUND_FLOOR)
+
+
+def selection_terms(query: LinearQuery, view: AnyView, winners: object, verb: str, filter_: Filter) -> SelectionTerms:
     """The selection of the largest groups of a query, which must count groups (`counts_groups`).
 
-    `winners` is as written by the analyst; `verb` is ``top`` or ``idxmax``, for errors.
+    `winners` is as written by the analyst; `verb` is ``top`` or ``idxmax``, for errors; `filter_` pays, and is in its
+    first state.
     """
     plan, sensitivity = query.plan, query.max_count_change
     if not counts_groups(plan, view) or sensitivity is None:
@@ -135,7 +201,7 @@ def selection_terms(query: LinearQuery, view: AnyView, winners: object, verb: st
             f"{verb}: {plan.words}: would choose {number:,} times among {groups:,} groups; their product must be at "
             f"most {MAX_COINS:,}; request fewer groups by keys=[...]"
         )
-    return SelectionTerms(query, number, sensitivity, verb == "idxmax")
+    return SelectionTerms(query, number, sensitivity, filter_, verb == "idxmax")
 
 
 # --- price and answer -------------------------------------------------------------------------------------------------
@@ -144,7 +210,8 @@ def selection_terms(query: LinearQuery, view: AnyView, winners: object, verb: st
 class SelectionKind(Kind[SelectGroups]):
     """Selections of one session.
 
-    A selection is charged in full as pure DP by the same rule as a launch (`admit_launch`).  It is not interactive: its
+    A selection is charged in full by the same rule as a launch (`admit_launch`), all rounds before the first, so that
+    what it chooses does not decide whether it goes on.  It is not interactive: its
     one answer is a function of the rows and of coins, so nothing about it can be interleaved.  If the process ends
     between charge and answer, the same request answers the same charge later; that is as if the answer had been
     computed at the charge and displayed later.
@@ -158,7 +225,8 @@ class SelectionKind(Kind[SelectGroups]):
 
     def terms(self, request: SelectGroups) -> SelectionTerms:
         """What is selected."""
-        return selection_terms(self.pricer.tables.compile(request.plan), PlainView(), request.winners, "top")
+        filter_ = self.account.guarantee.initial_filter
+        return selection_terms(self.pricer.tables.compile(request.plan), PlainView(), request.winners, "top", filter_)
 
     def price(self, request: SelectGroups, conditions: Conditions) -> list[PricedRow]:
         """The requested loss, in full."""
@@ -172,16 +240,18 @@ class SelectionKind(Kind[SelectGroups]):
         return [PricedRow(request, request.key, columns)]
 
     def admitted(self, request: SelectGroups) -> tuple[Loss, Loss]:
-        """The loss of a selection, and what the filter counts for it."""
+        """The loss of a selection, of which each round is one mechanism, and what the filter counts for it."""
         account, description = self.account, selection_words(request.plan, request.winners)
         if account.individual:
             raise RequestError(
                 f"{description}: would charge every unit, including those without rows in it; under "
                 "accounting='individual' release the counts, which charge only the units they use"
             )
-        loss = capped_up(PureDP(request.epsilon), account.filter)
+        terms = self.terms(request)
+        loss = capped_up(terms.choice(request.epsilon).loss, account.filter)
+        asked = PermuteAndFlip(terms.query.cells, request.winners, request.epsilon).loss
         try:
-            return loss, admit_launch(account, description, loss)
+            return loss, admit_launch(account, description, loss, asked)
         except BudgetExceeded as error:
             refusal = f"{error}; .preview() of the selection shows which epsilons fit"
         raise BudgetExceeded(refusal)
@@ -192,5 +262,5 @@ class SelectionKind(Kind[SelectGroups]):
         with at(Stage.ADDING):
             counts = [int(total) for total in self.pricer.tables.opened.sums(terms.query)]
         with at(Stage.NOISE):
-            winners = terms.choice(request.epsilon).draw(counts, self._source)
+            winners = terms.charged(row.loss).draw(counts, self._source)
         return replace(row, status="released", result={"largest": [terms.query.keys[index] for index in winners]})

@@ -16,6 +16,7 @@ from dpnb._plan.measurements import (
     BoundsView,
     ColumnsView,
     CountActiveUnits,
+    CumulativeCount,
     Discovery,
     NamedColumn,
     StandardErrorView,
@@ -126,7 +127,7 @@ class EstimateReader:
         """
         refinement, remaining = self.refinement, float(1 - sampled)
         without = isinstance(self.request.view, StandardErrorView | BoundsView)
-        if without or isinstance(self.query.plan.aggregation, Discovery | CountActiveUnits):
+        if without or isinstance(self.query.plan.aggregation, Discovery | CountActiveUnits | CumulativeCount):
             return None
         if not remaining:  # a census has no sampling error
             return self.anytime_arrays if anytime else self.arrays

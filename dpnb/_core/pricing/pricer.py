@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dpnb._compile import LinearQuery
+from dpnb._compile.linear import cells_of_unit
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.pricing.batch_observations import batch_observation, rows_of_batch
 from dpnb._core.pricing.forecasts import ExpectedErrors
@@ -45,6 +46,8 @@ class QueryPricer(NotCopyable):
                 "groups= first, or group by these keys alone, as in groupby(..., keys=[...])"
             )
         refuse_separate_shares(view, refinement, subset)
+        if query.is_cumulative:
+            refuse_cumulative(query, subset, individually=self.account.filter.is_individual)
         measured = query if subset is None else self.tables.compile(plan, subset)
         return QueryState(query, measured, view, refinement)
 
@@ -181,6 +184,24 @@ def refuse_separate_shares(
         raise RequestError(
             "bounds: depend on all bins at once, so groups= is not available; refine the whole query, or release it "
             "on other rows"
+        )
+
+
+def refuse_cumulative(query: LinearQuery, subset: tuple[int, ...] | None, *, individually: bool) -> None:
+    """Refuse a cumulative count of some groups, or one that cannot be charged to each unit by its own rows.
+
+    What is measured of a unit in one group is its number of rows there times the same vector, so its charge follows
+    from the square of that number.  In several groups it does not.
+    """
+    if subset is not None:
+        raise RequestError(
+            f"groups: each number of the {query.plan.words} is computed from all groups up to it; refine all of them, "
+            "without groups="
+        )
+    if individually and cells_of_unit(query.contribution_bounds, query.cells) > 1:
+        raise RequestError(
+            f"{query.plan.words}: under accounting='individual' a unit must be in one group only; add "
+            ".bound_contributions(max_groups_per_unit=1), or release the counts, with .size(), instead"
         )
 
 

@@ -26,6 +26,7 @@ epsilon_from_pure       Kairouz, Oh and Viswanath 2015, Theorem 3.1; best possib
 residue_charge          what a pure-DP mechanism is charged of a GDP budget (Regehr et al. 2026); proved in the module
 mu_beside_reserve       Dong, Roth and Su 2022, Corollary 2.13, for a product with randomised response
 epsilon_of_pure_gdp     the same, solved for epsilon
+rho_from_range          Cesar and Rogers 2021: range^2/8; mu is that of range/2 in pure DP, proved in the module
 pointwise_delta         Whitehouse et al. 2023, Lemma 2, with the right constant; best possible
 ======================  =================================================================================
 
@@ -51,6 +52,7 @@ from dpnb.accounting.conversions.pure import (
     pointwise_delta,
     rdp_from_pure,
     rho_from_pure,
+    rho_from_range,
 )
 from dpnb.accounting.conversions.renyi import (
     delta_from_rdp,
@@ -85,4 +87,5 @@ __all__ = [
     "rho_from_epsilon",
     "rho_from_mu",
     "rho_from_pure",
+    "rho_from_range",
 ]

@@ -7,9 +7,9 @@ all of them here are, if it does so for every x >= 0 (Dong, Roth and Su 2022, Pr
 
 The rule of :class:`~dpnb.accounting.GDPFilter`. The state is the GDP budget r that is left, at the start mu0. A
 mechanism whose trade-off function is at least f, for every pair of neighbours and given any past, is admitted if some s
->= 0 has f (x) G_s >= G_r; the new state is the largest such s, the *residue* (Regehr et al. 2026, arXiv:2602.15815,
-call this the GDP residue filter). For a Gaussian release, s^2 = r^2 - mu^2, as in :mod:`dpnb.accounting.filters.gdp`;
-for an e-DP mechanism it is computed below.
+>= 0 has f (x) G_s >= G_r; the new state is the largest such s, the *residue* (Regehr et al. 2026, *Privacy Filters are
+Captured by Residues*, arXiv:2602.15815v2, call this the GDP residue filter). For a Gaussian release, s^2 = r^2 - mu^2,
+as in :mod:`dpnb.accounting.filters.gdp`; for an e-DP mechanism it is computed below.
 
 Claim.  However the mechanisms are chosen, all of them together are mu0-GDP.
 
@@ -80,11 +80,16 @@ from dpnb.accounting.exact import Number, decimal_up, exact, non_negative
 
 # No session has use for a larger epsilon: it is refused.
 _LARGE = 100_000
+# How often the equation is solved for several mechanisms.
+_AT_ONCE = 32
 _BITS, _FAR, _ROUNDS, _SETTLED, _INSIDE = 64, 400, 100, Fraction(1, 2**56), 1 - Fraction(1, 10**6)
 
 
-def residue_charge(epsilon: Number, *, mu_squared: Number, pure_epsilon: Number = 0) -> Fraction | None:
+def residue_charge(epsilon: Number, *, mu_squared: Number, pure_epsilon: Number = 0, count: int = 1) -> Fraction | None:
     """The smallest charge in mu squared such that an epsilon-DP mechanism leaves the rest of a GDP budget.
+
+    For several equal mechanisms, one after another, it is the sum of their charges, each at the residue of the one
+    before, or that of one mechanism with the sum of their epsilons, if that is less.
 
     Parameters
     ----------
@@ -96,6 +101,8 @@ def residue_charge(epsilon: Number, *, mu_squared: Number, pure_epsilon: Number 
     pure_epsilon : Number, default 0
         The reserve in pure DP that is left, all of which the mechanism uses.  The charge is also valid for every
         larger reserve that it reduces by this much.
+    count : int, default 1
+        The number of mechanisms, each of which is epsilon/count-DP whatever the answers of the ones before.
 
     Returns
     -------
@@ -115,6 +122,13 @@ def residue_charge(epsilon: Number, *, mu_squared: Number, pure_epsilon: Number 
     same c.  For a reserve E + a, compose both sides with RR(a); the right side is then at least RR(E + a) (x) G_r,
     since an E-DP and an a-DP mechanism together are (E + a)-DP, and a is left.
 
+    Several mechanisms: the first ones take their epsilons from the reserve while that covers them, the next one takes
+    what is left of it, and each of the others is charged alone.  By the claim of the module all of them together are
+    within the sum of these charges, whatever the later ones are chosen by, so the whole sum can be added before the
+    first of them runs.  Beyond 32 mechanisms the charge of several in a row is that of the last of them, computed where
+    each of them took as much as its conversion to GDP, the most that it can be charged: by the first note it is valid
+    for each.
+
     References
     ----------
     .. [1] The equation and its proof are in the docstring of :mod:`dpnb.accounting.conversions.residue`.
@@ -129,11 +143,25 @@ def residue_charge(epsilon: Number, *, mu_squared: Number, pure_epsilon: Number 
     >>> round(1 - mu_from_pure(0.1) ** 2 / float(budget), 2)  # converted to GDP before it is charged
     0.72
     """
-    return _charge(
-        non_negative(epsilon, name="epsilon"),
-        non_negative(mu_squared, name="mu_squared"),
-        non_negative(pure_epsilon, name="pure_epsilon"),
-    )
+    e, reserve = non_negative(epsilon, name="epsilon"), non_negative(pure_epsilon, name="pure_epsilon")
+    budget = non_negative(mu_squared, name="mu_squared")
+    charges = [_charge(e, budget, reserve), _charge_one_by_one(e, budget, reserve, count) if count > 1 else None]
+    return min([charge for charge in charges if charge is not None], default=None)
+
+
+@lru_cache(maxsize=4096)
+def _charge_one_by_one(epsilon: Fraction, budget: Fraction, reserve: Fraction, count: int) -> Fraction | None:
+    each = epsilon / count
+    inside = int(min(reserve // each, count)) if each else count
+    reserve, count, total, most = reserve - inside * each, count - inside, Fraction(0), exact(mu_from_pure(each)) ** 2
+    at_once = -(-count // _AT_ONCE)
+    while count and total <= budget:
+        here = 1 if reserve else min(at_once, count)
+        last = budget - total - (here - 1) * most
+        charge = _charge(each, last, reserve) if last >= 0 else None
+        total += here * (most if charge is None else charge)
+        reserve, count = Fraction(0), count - here
+    return total if total <= budget else None
 
 
 @lru_cache(maxsize=4096)

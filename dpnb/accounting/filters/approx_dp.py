@@ -22,6 +22,7 @@ from dpnb.accounting.exact import (
 )
 from dpnb.accounting.filters.sum_filter import SumFilter
 from dpnb.accounting.losses import ZCDP, ApproxDP, EpsilonLoss, Loss
+from dpnb.accounting.losses.epsilon import is_range
 from dpnb.copying import safe_repr
 from dpnb.errors import InvalidValueError
 
@@ -71,7 +72,8 @@ class ApproxDPFilter(SumFilter[ZCDP]):
     theorem = (
         "Whitehouse et al. 2023, Theorem 8: the sum V of mu^2, so that sqrt(2 V log(1/delta)) + V/2 is within epsilon"
     )
-    concurrent_without_delta = "zCDP"  # Haney et al. 2023, Theorem 4.10
+    counts_range = True
+    interleaving_obstacle = None  # Haney et al. 2023, Theorem 4.10; with a delta see `renyi`
     counted_filters = ("approx-dp", "zcdp", "gdp")
     epsilon: Fraction
     conversion_delta: Fraction
@@ -100,7 +102,7 @@ class ApproxDPFilter(SumFilter[ZCDP]):
         return cls(epsilon, conversion_delta=delta, slack_delta=budget.discovery_delta)
 
     def to_filter_loss(self, loss: Loss) -> ZCDP:
-        """The loss as approximate zCDP, rho = epsilon^2/2 for a DP loss, as in the theorem.
+        """The loss as approximate zCDP, rho = epsilon^2/2 for a DP loss, as in the theorem; that of several is the sum.
 
         Parameters
         ----------
@@ -115,9 +117,10 @@ class ApproxDPFilter(SumFilter[ZCDP]):
         """
         if type(loss) is ZCDP:
             return loss
-        if isinstance(loss, EpsilonLoss):
-            # epsilon^2/2 computed in integers: four times as fast as products of Fractions.
-            return ZCDP.of(Fraction(loss.epsilon.numerator**2, 2 * loss.epsilon.denominator**2), loss.delta)
+        if isinstance(loss, EpsilonLoss) and not is_range(loss):
+            # The sum of epsilon^2/2 in integers: four times as fast as products of Fractions.
+            top, bottom = loss.epsilon.as_integer_ratio()
+            return ZCDP.of(Fraction(top**2, 2 * loss.count * bottom**2), loss.delta)
         return convert(loss, ZCDP)
 
     def affordable(self) -> ApproxDP:

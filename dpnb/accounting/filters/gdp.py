@@ -41,11 +41,13 @@ from dpnb.accounting.exact import (
     decimal_up,
     display_down,
     display_up,
+    exact,
     non_negative,
     of_budget,
 )
 from dpnb.accounting.filters.sum_filter import SumFilter, share_of, times_within
-from dpnb.accounting.losses import GDP, EpsilonLoss, GaussianLoss, Loss, PureDP, PureGDP
+from dpnb.accounting.losses import GDP, EpsilonLoss, GaussianLoss, Loss, PureDP, PureGDP, Repeated
+from dpnb.accounting.losses.epsilon import is_range
 from dpnb.accounting.losses.gaussian import as_amount
 from dpnb.errors import BudgetExceeded, LedgerError
 
@@ -188,7 +190,9 @@ class GDPFilter(SumFilter[GaussianLoss]):
         """
         charge = _unconverted(loss)
         if charge.epsilon and charge.epsilon > (left := as_amount(self.budget - self.spent)).epsilon:
-            residue = residue_charge(charge.epsilon, mu_squared=left.mu_squared, pure_epsilon=left.epsilon)
+            residue = residue_charge(
+                charge.epsilon, mu_squared=left.mu_squared, pure_epsilon=left.epsilon, count=loss.count
+            )
             if residue is not None:
                 charge = PureGDP.of(residue + charge.mu_squared, charge.delta, left.epsilon)
             elif not self._is_pure:  # it does not fit
@@ -239,6 +243,11 @@ class GDPFilter(SumFilter[GaussianLoss]):
         """
         budget = self.budget
         return self._guarantee(delta, lambda good: epsilon_of_pure_gdp(budget.epsilon, budget.mu_squared, good))
+
+    @property
+    def counts_range(self) -> bool:  # type: ignore[override]
+        """Unless it has a reserve, which counts epsilon."""
+        return not self.budget.epsilon
 
     @property
     def _is_pure(self) -> bool:
@@ -322,12 +331,12 @@ class GDPFilter(SumFilter[GaussianLoss]):
 
     def largest_launch(self, loss: Loss) -> str | None:
         """The largest epsilon that fits, for a mechanism in pure DP."""
-        if not isinstance(loss, PureDP):
+        if not isinstance(loss, PureDP | Repeated):
             return None
         low, high = decimal_down((self.budget - self.spent).epsilon), decimal_up(loss.epsilon)
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
-            low, high = (middle, high) if self.admits(PureDP(middle)) else (low, middle)
+            low, high = (middle, high) if self.admits(loss.with_parts((exact(middle),))) else (low, middle)
         epsilon = float(display_down(low))
         return f"epsilon={epsilon!r}" if epsilon else ""
 
@@ -383,5 +392,6 @@ class GDPFilter(SumFilter[GaussianLoss]):
 
 
 def _unconverted(loss: Loss) -> PureGDP:
-    """The parts of a loss; one that has neither mu nor epsilon is converted to GDP, if a theorem allows it."""
-    return as_amount(loss if isinstance(loss, EpsilonLoss | GaussianLoss) else convert(loss, GDP))
+    """The parts of a loss; a range, or what has neither mu nor epsilon, is converted to GDP, if a theorem allows it."""
+    has_parts = isinstance(loss, EpsilonLoss | GaussianLoss) and not is_range(loss)
+    return as_amount(loss if has_parts else convert(loss, GDP))

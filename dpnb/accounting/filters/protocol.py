@@ -7,16 +7,16 @@ The filters under which interactive mechanisms may run concurrently, with reques
 GDP, also with a delta; no budget      f-DP: an interactive mechanism with a trade-off function is an interactive
                                        post-processing of the pair of distributions that has it (Vadhan and Zhang
                                        2023), so a filter that is valid for non-interactive ones is valid for these
-                                       (Haney et al. 2023, Section 3).  Delta-approximate mu-GDP is the trade-off
+                                       (Haney et al. 2023, Section 3; with losses that are fixed in advance also Lyu
+                                       2022, arXiv:2207.09397).  Delta-approximate mu-GDP is the trade-off
                                        function of two distributions: with probability delta the outcome reveals the
                                        table, otherwise it is N(0, 1) or N(mu, 1).  Both are mixtures as in the notes
                                        of :class:`dpnb.Budget`
 (epsilon, delta)-DP: basic, Rogers     Haney et al. 2023, Section 3
 RDP of one order                       Haney et al. 2023, Theorem 4.6
 zCDP without a delta, and the sum V    Haney et al. 2023, Theorem 4.10
-zCDP or RDP with a delta               open (Haney et al. 2023, Section 4): refused
-RDP of several orders                  proved for each order alone; which order gives the bound may depend on the
-                                       answers: refused
+zCDP or RDP with a delta, RDP of       for the mechanisms of dpnb: :mod:`dpnb.accounting.filters.renyi`; for arbitrary
+several orders                         interactive mechanisms this is open (Haney et al. 2023, Section 4)
 any other filter                       refused, unless it names a theorem
 =====================================  ==============================================================================
 
@@ -70,12 +70,13 @@ class Filter(Frozen):
     """Whether it is written down what a loss without Gaussian noise was charged, since that depended on what was left;
     such charges are in mu squared, delta and epsilon."""
 
-    concurrent_without_delta: ClassVar[str | None] = None
-    """The kind of loss, if a theorem allows interleaved interactive mechanisms while its delta is 0."""
     adds_up: ClassVar[bool] = False
     """Whether a sum of Gaussian losses is admitted precisely if each of them is in turn."""
     is_served: ClassVar[bool] = False
     """Whether a service enforces it; otherwise only a session does."""
+
+    counts_range: bool = False
+    """Whether it counts a bounded range for less than pure DP with that epsilon."""
 
     if TYPE_CHECKING:  # at runtime a property of a base class would be the default of a dataclass's field
 
@@ -243,8 +244,8 @@ class Filter(Frozen):
             )
         if budget.discovery_delta and not discovery:
             raise InvalidValueError(
-                f"filter: {cls.name!r} does not support discovery_delta; got {budget!r}; use filter='gdp', 'zcdp' or "
-                "'approx-dp', or give the groups' keys"
+                f"filter: {cls.name!r} does not support discovery_delta; got {budget!r}; use filter='gdp', 'zcdp', "
+                "'rdp' or 'approx-dp', or give the groups' keys"
             )
         return budget.epsilon, budget.delta - budget.discovery_delta
 
@@ -337,13 +338,6 @@ class Filter(Frozen):
     @property
     def interleaving_obstacle(self) -> str | None:
         """Why interactive mechanisms may not be launched under this filter; None if a theorem says that they may."""
-        if self.concurrent_without_delta is not None:
-            open_question = (
-                f"this filter counts approximate {self.concurrent_without_delta} (it has a delta to spend), for which "
-                "it is an open question whether interactive mechanisms may be interleaved (Haney et al. 2023, Section "
-                "4); use filter='gdp', or a budget without discovery_delta"
-            )
-            return open_question if self.budget.delta else None
         return f"the filter {self.name!r} names no theorem on interactive mechanisms that are interleaved"
 
     @property

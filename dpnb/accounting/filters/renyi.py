@@ -23,8 +23,45 @@ The decomposition does not depend on the order, so the claim holds for all order
 (delta - d)/(1 - d) for the good part.  The same delta cannot serve both the losses' deltas and the conversion, as
 Theorem 2 of that paper is printed.
 
-For interactive mechanisms: Haney et al. 2023, Theorem 4.6, without a delta; with a delta their concurrent composition
-is open.
+Interactive mechanisms.  Without a delta and for one order, arbitrary ones may be interleaved (Haney et al. 2023,
+Theorem 4.6).  With a delta their concurrent composition is open (Section 4), but the mechanisms of dpnb are not
+arbitrary.
+
+Claim.  What a session admits under this filter, or under one of approximate zCDP, is private as above although
+scans, sub-sessions, parts, noise reductions and gradient descents are interleaved with each other and with queries.
+
+Proof.  Fix two neighbours.  Call a *step* the draw of one noisy answer, which is not interactive: given everything
+drawn before it, it is delta_m-approximate Renyi DP with losses rho_m(a), all of them known before it.  Every history is
+a randomised function of steps.
+
+* A query, an observation of a noise reduction, a gradient of a descent, a query in a part or in a sub-session, and a
+  comparison with Gaussian noise are steps themselves.
+* A scan with Laplace noise is epsilon-DP for every sequence of queries chosen from its answers.  For these two
+  neighbours it is therefore a randomised function of one bit of randomised response with that epsilon, which can be
+  drawn at the launch (Vadhan and Wang 2021): one step.
+
+The analyst, together with these functions, is one adversary, who chooses each step after all earlier ones.  So the
+claim above applies, if the losses of all steps stay within the budgets.  They do, since the filter has admitted at
+least as much, at each order and for the deltas, however far each mechanism has come:
+
+* A query, an observation or a gradient is charged with its own step.  In a partition the two neighbours differ in at
+  most p parts, and what is charged is at least the sum of the p parts that were charged most
+  (:mod:`dpnb.accounting.partition_cost`).
+* A scan is charged its epsilon at launch: a Renyi loss of randomised response, or with Gaussian noise that of all its
+  comparisons.
+* A sub-session is charged at launch the budget of its filter, converted.  Its own steps stay within that budget in the
+  filter's own kind of loss, and a conversion to rho(a) grows at least as fast as its argument: a/2 mu^2 for GDP, a rho
+  for zCDP, a line or the least of several lines in the losses of other orders for RDP, and epsilon tanh(epsilon/2), or
+  the loss of randomised response, for pure DP, of which a sum of parts costs no more than the whole, since the
+  composition of e1-DP and e2-DP is (e1 + e2)-DP, and Renyi divergences of non-interactive steps add.  Under the GDP
+  filter a pure loss e takes r to r' such that randomised response with e beside G_r' is at least G_r
+  (:mod:`dpnb.accounting.conversions.residue`, and likewise with a reserve); the Renyi divergences of the first are then
+  at most those of the second, so e costs at most a/2 (r^2 - r'^2).
+* A mechanism launched inside a sub-session: the same, by induction.
+
+A mechanism of somebody else's, which consists of no such steps, has no place in a session. ∎
+
+The number of orders does not matter here: non-interactive steps satisfy the claim above at all orders at once.
 """
 
 from __future__ import annotations
@@ -66,7 +103,8 @@ class RDPFilter(SumFilter[RDP]):
     Notes
     -----
     The proof is in :ref:`proof-renyi-differential-privacy`.  Interactive mechanisms may run concurrently under one
-    order without a delta (Haney et al. 2023, Theorem 4.6); otherwise this is open.
+    order without a delta (Haney et al. 2023, Theorem 4.6); otherwise this is open for arbitrary mechanisms, and proved
+    for those of a session.
 
     Examples
     --------
@@ -87,7 +125,8 @@ class RDPFilter(SumFilter[RDP]):
     label = "RDP"
     theorem = "Feldman and Zrnic 2021, Theorem 4.3: the Renyi loss of one order chosen beforehand"
     measure = "rho"
-    concurrent_without_delta = "Renyi DP"  # Haney et al. 2023, Theorem 4.6
+    counts_range = True
+    interleaving_obstacle = None  # Haney et al. 2023, Theorem 4.6; with a delta or several orders see this module
     counted_filters = ("rdp", "zcdp", "gdp", "approx-dp")
 
     def __init__(self, budget: Mapping[Any, Number], delta: Number = 0.0) -> None:
@@ -100,9 +139,9 @@ class RDPFilter(SumFilter[RDP]):
         It has the order that admits the most Gaussian releases.  Several orders must all admit, and for Gaussian
         releases the best one alone admits as much as zCDP's whole curve.
         """
-        epsilon, delta = cls._epsilon_delta(budget)
+        epsilon, delta = cls._epsilon_delta(budget, discovery=True)
         order = exact(optimal_order(epsilon, delta=delta))
-        return cls({order: rdp_from_epsilon(epsilon, order=order, delta=delta)})
+        return cls({order: rdp_from_epsilon(epsilon, order=order, delta=delta)}, budget.discovery_delta)
 
     def to_filter_loss(self, loss: Loss) -> RDP:
         """The loss at the filter's orders, with its delta.
@@ -126,16 +165,6 @@ class RDPFilter(SumFilter[RDP]):
     def rule(self) -> str:
         curve = RDP(dict(self.budget.curve)).format(up=False)
         return f"at each order the sum of Renyi losses must stay within {curve}{self._delta_rule}"
-
-    @property
-    def interleaving_obstacle(self) -> str | None:
-        """That it has a delta or several orders; otherwise none."""
-        if len(self.budget.orders) > 1 and not self.budget.delta:
-            return (
-                f"this filter counts {len(self.budget.orders)} Renyi orders, and interleaving is proved for one order "
-                "chosen beforehand (Haney et al. 2023, Theorem 4.6): use an RDP filter of one order, or filter='zcdp'"
-            )
-        return super().interleaving_obstacle
 
     @property
     def guarantee(self) -> str:

@@ -248,13 +248,13 @@ class RogersFilter(Filter):
         return ApproxDP(low, left)
 
     def max_repetitions(self, loss: Loss) -> int | None:
-        once = ApproxDP.of(*own_epsilon_delta(loss))
-        if not once:
+        if not any(own_epsilon_delta(loss)):
             return None
-        square, mean = once.epsilon**2, in_smallest(mean_loss(once.epsilon))
+        squares, means, deltas = self._sums(loss)
+        square, mean, delta = squares - self.squares, means - self.means, deltas - self.deltas
 
         def fits(n: int) -> bool:
-            return self.terms.fits(self.squares + n * square, self.means + n * mean, self.deltas + n * once.delta)
+            return self.terms.fits(self.squares + n * square, self.means + n * mean, self.deltas + n * delta)
 
         high = 1
         while fits(high):
@@ -278,6 +278,8 @@ class RogersFilter(Filter):
         deltas = self.deltas + times * delta if delta else self.deltas
         if not epsilon:
             return self.squares, self.means, deltas
+        if loss.count > 1:
+            epsilon, times = epsilon / loss.count, times * loss.count
         squares = self.squares + times * epsilon * epsilon
         return squares, self.means + times * in_smallest(mean_loss(epsilon)), deltas
 

@@ -45,6 +45,7 @@ class UnboundedFilter(Filter):
     guarantee = "no guarantee (no budget limits the privacy loss)"
     rule = "there is no budget, and nothing is refused"
     interleaving_obstacle = None
+    counts_range = True
     partition_obstacle = None
     counted_filters = ("gdp",)
     spent: GDP

@@ -18,7 +18,8 @@ class ZCDPFilter(SumFilter[ZCDP]):
     """Admits losses while the sum of rho stays within the budget; then all releases together are rho-zCDP.
 
     Whitehouse et al. 2023, Theorem 1; without a delta also Feldman and Zrnic 2021, Remark 4.4, and, for interactive
-    mechanisms in any interleaving, Haney et al. 2023, Theorem 4.10.  With a delta, concurrent composition is open.
+    mechanisms in any interleaving, Haney et al. 2023, Theorem 4.10.  With a delta, concurrent composition of arbitrary
+    mechanisms is open; those of a session may be interleaved (:ref:`proof-renyi-differential-privacy`).
 
     Parameters
     ----------
@@ -45,7 +46,8 @@ class ZCDPFilter(SumFilter[ZCDP]):
     label = "zCDP"
     theorem = "Feldman and Zrnic 2021, Remark 4.4, and Whitehouse et al. 2023, Theorem 1: the sum of rho"
     measure = "rho"
-    concurrent_without_delta = "zCDP"  # Haney et al. 2023, Theorem 4.10
+    counts_range = True
+    interleaving_obstacle = None  # Haney et al. 2023, Theorem 4.10; with a delta see `renyi`
     counted_filters = ("zcdp", "gdp", "approx-dp")
 
     def __init__(self, rho: Number, delta: Number = 0.0) -> None:

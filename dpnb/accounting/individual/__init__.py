@@ -5,6 +5,7 @@ name                     content                                             Fel
 =======================  ==================================================  ============================
 losses_of_linear_query   loss of each unit in a noisy sum                    Example 2.7
 losses_of_squares        the same as mu squared, from squared norms          Example 2.7
+per_instance_losses      loss of each unit of one table; not for a filter    Definition 2.6
 remaining_of             remaining budget of each unit                       Algorithm 3
 IndividualFilter         excludes or clips exhausted units                   Algorithms 3, 7; Theorem 1.2
 NormFilter               clips each unit to its remaining budget             Algorithm 7
@@ -49,7 +50,12 @@ from dpnb.accounting.individual.formulas import (
     rho_of_filtered_descent,
     worst_case_rounds,
 )
-from dpnb.accounting.individual.losses import losses_of_linear_query, losses_of_squares, remaining_of
+from dpnb.accounting.individual.losses import (
+    losses_of_linear_query,
+    losses_of_squares,
+    per_instance_losses,
+    remaining_of,
+)
 from dpnb.accounting.individual.norm_filter import NormFilter
 from dpnb.accounting.individual.unit_tracker import UnitTracker
 from dpnb.accounting.individual.worst_case import WorstCaseFilter, worst_case_filter
@@ -66,6 +72,7 @@ __all__ = [
     "losses_of_squares",
     "norm_budget_radius",
     "norm_budget_variance",
+    "per_instance_losses",
     "remaining_of",
     "rho_of_descent",
     "rho_of_filtered_descent",

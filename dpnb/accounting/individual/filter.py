@@ -56,7 +56,7 @@ class IndividualFilter(Frozen):
 
     References
     ----------
-    .. [1] Feldman and Zrnic 2021, Theorem 4.3, Algorithm 3 and Theorem 1.2.
+    .. [1] Feldman and Zrnic 2021, Theorem 4.3, 4.5 (Algorithm 3) and Theorem 1.2.
 
     Examples
     --------

@@ -82,6 +82,14 @@ def minus_down(limit: float, b: Floats) -> Floats:
     return np.maximum(lower, 0.0)
 
 
+@np.errstate(all="ignore")
+def distances_up(a: Floats, b: Floats) -> Floats:
+    """The distances |a - b| of numbers of either sign, rounded up; `a` is repeated for each row of `b`."""
+    total, error = _sum(b, -np.broadcast_to(a, b.shape))
+    # Beyond the range of doubles the error is not a number, and the distance is infinite already.
+    return _next_up(np.abs(total), np.where(total < 0, -error, error) > 0)
+
+
 @_in_blocks
 def squares_up(values: Floats, factor: Fraction = Fraction(1)) -> Floats:
     """The numbers factor v^2, rounded up, a few units of the last place at most.

@@ -14,6 +14,9 @@ ApproxDP       epsilon, delta         (epsilon, delta)-DP
 PointwiseDP    epsilon, delta         the realised loss is beyond epsilon with probability at most delta
 PureGDP        mu squared, delta,     an epsilon-DP mechanism and a mu-GDP mechanism together
                epsilon
+BoundedRange   range                  the logarithms of ratios of probabilities lie in an interval of this length
+Repeated       sum of the epsilons    equal mechanisms in pure DP or bounded range, one after another
+               or ranges
 =============  =====================  ===============================================================================
 
 A ``delta`` with mu or rho is that of approximate GDP, zCDP or Renyi DP: both neighbours' outputs share a
@@ -21,7 +24,7 @@ decomposition in which a part of weight at least 1 - delta has the property.  Co
 see ``convert``.
 """
 
-from dpnb.accounting.losses.epsilon import ApproxDP, EpsilonLoss, PointwiseDP, PureDP
+from dpnb.accounting.losses.epsilon import ApproxDP, BoundedRange, EpsilonLoss, PointwiseDP, PureDP, Repeated
 from dpnb.accounting.losses.gaussian import GDP, ZCDP, GaussianLoss, PureGDP
 from dpnb.accounting.losses.loss import Loss, loss_from_json
 from dpnb.accounting.losses.renyi import RDP
@@ -31,11 +34,13 @@ __all__ = [
     "RDP",
     "ZCDP",
     "ApproxDP",
+    "BoundedRange",
     "EpsilonLoss",
     "GaussianLoss",
     "Loss",
     "PointwiseDP",
     "PureDP",
     "PureGDP",
+    "Repeated",
     "loss_from_json",
 ]

@@ -47,6 +47,16 @@ class Loss:
         return ZERO
 
     @property
+    def once(self) -> Loss:
+        """The loss of one of ``count`` equal mechanisms that it is the loss of."""
+        return self
+
+    @property
+    def count(self) -> int:
+        """The number of mechanisms; 1 unless it is `Repeated`."""
+        return 1
+
+    @property
     def noise_mu_squared(self) -> Fraction | None:
         """The largest mu squared of Gaussian noise that costs no more; None for a loss that has only an epsilon."""
         return None

@@ -9,6 +9,7 @@ a moment chosen because of the answers.
 FilterOdometer      Whitehouse et al. 2023, Thm 3 (first bound), with the y that solves f(y) = epsilon; a line
 MixtureOdometer     Whitehouse et al. 2023, Thm 3 (second bound) by way of Thm 5; Robbins 1970
 StitchedOdometer    Whitehouse et al. 2023, Thm 3 (third bound); Howard et al. 2021, Thm 1
+ReflectionOdometer  the reflection principle, for normal noise and V up to a horizon
 RogersOdometer      Rogers et al. 2016, Thm 6.2
 RenyiOdometer       Mironov 2017, Prop. 3, which holds for the running sum by Ville's inequality
 BasicOdometer       Rogers et al. 2016, Thm 3.3
@@ -41,6 +42,27 @@ most delta; so does its average over lambda.  A fixed lambda gives the line, a h
 lambda for each doubling of V the stitched curve.  For lambda < 0 the claim is false: only upper bounds follow.
 No other delta is spent, and post-processing preserves the bound (conditional Jensen).
 
+Open mechanisms.  All of this holds at every moment, also while interactive mechanisms are open and are queried in any
+order, for what a session counts: a launch in full at its launch, before its first answer.
+
+Proof.  For two neighbours, every history of a session is a randomised function of *steps*, non-interactive draws each
+of which is chosen after all earlier ones: Gaussian answers, and for a scan one bit of randomised response that is drawn
+at its launch (:mod:`dpnb.accounting.filters.renyi`).  Let V' be the sum for the steps so far.  What was counted so far
+is at least V', since a mechanism was counted in full before it has taken all of its steps, and V is a function of the
+messages.  Let R be the messages so far, with realised loss L_R, and L that of the steps, of which R is a function.  For
+lambda >= 0 the ratio exp(-L_R) is the mean of exp(-L) given R, and t^-lambda is convex, so with V' <= V::
+
+    exp(lambda (L_R - V/2) - lambda^2 V/2) <= E[exp(lambda (L - V'/2) - lambda^2 V'/2) | R]
+
+at every time at which the analyst may stop.  On the right is the mean of a supermartingale started at 1, so the left
+side has a mean of at most 1 at every such time.  Stop when it first reaches 1/delta: that happens with probability at
+most delta.  So a line holds, hence the stitched curve and that of Rogers et al., which were proved by lines; so does an
+average over lambda, the mixture; and so does one Renyi order, where lambda is the order less 1.  The sum of epsilons is
+a bound for every outcome of the steps, so also for their means.  ∎
+
+This is where the losses of hidden values matter: a bound that is proved for the values themselves, and not by such a
+process, need not hold for what is computed from them (`ReflectionOdometer`).
+
 Losses with a delta.  A release that is approximately DP, zCDP or GDP is a post-processing of one that also shows
 whether its bad part occurred; the statement is about that view, whose loss is bounded unless a bad part occurs: the
 losses' deltas add up against `slack_delta`, and above it the bound is infinite.  For a PointwiseDP loss it is about the
@@ -59,6 +81,7 @@ from dpnb.accounting.odometers.basic import BasicOdometer
 from dpnb.accounting.odometers.filter_odometer import FilterOdometer
 from dpnb.accounting.odometers.mixture import MixtureOdometer, Sided
 from dpnb.accounting.odometers.protocol import Odometer, OdometerKind
+from dpnb.accounting.odometers.reflection import ReflectionOdometer
 from dpnb.accounting.odometers.renyi import RenyiOdometer
 from dpnb.accounting.odometers.renyi_tracker import RenyiTracker
 from dpnb.accounting.odometers.rogers import RogersOdometer
@@ -75,6 +98,7 @@ __all__ = [
     "Odometer",
     "OdometerKind",
     "RDPAccumulator",
+    "ReflectionOdometer",
     "RenyiOdometer",
     "RenyiTracker",
     "RogersOdometer",

@@ -232,7 +232,10 @@ class RDPAccumulator(RenyiAccumulator):
 
 @dataclass(frozen=True, init=False, repr=False)
 class GDPAccumulator(Accumulator):
-    """The mu of everything so far, the root of the sum of mu^2 (Smith and Thakurta 2022, Theorem 1).
+    """The mu of everything so far, the root of the sum of mu^2.
+
+    Smith and Thakurta 2022, Theorem 1, for releases; that the same holds for interactive mechanisms that run
+    concurrently is Haney et al. 2023, Theorem 3.6.
 
     Attributes
     ----------

@@ -108,6 +108,7 @@ class RogersOdometer(TimeUniformOdometer):
         epsilon, delta = own_epsilon_delta(loss)
         if not epsilon:
             return self._with_deltas(loss, times * delta)
+        epsilon, times = epsilon / loss.count, times * loss.count
         squares = self.squares + times * epsilon * epsilon
         means = self.means + times * Fraction(mean_loss(epsilon))
         return self._with_deltas(loss, times * delta, squares=squares, means=means)

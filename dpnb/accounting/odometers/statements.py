@@ -12,14 +12,12 @@ from dpnb.accounting.exact import binary_up, decimal_up, display_up, from_text, 
 _NOTHING = "Nothing has been released that costs anything, so "
 
 
-def time_uniform_statement(
-    bound: float, failure: Fraction, *, costs_nothing: bool, overspent: bool, of_a_view: bool
-) -> str:
+def time_uniform_statement(bound: float, failure: Fraction, *, what: str, costs_nothing: bool, overspent: bool) -> str:
     """The sentence of a time-uniform odometer, whose bound is in nats.
 
     `failure` is the chance that the sentence is wrong at any moment.  `costs_nothing` says that no loss above 0 was
-    counted, `overspent` that the losses' deltas exceed the slack, and `of_a_view` that a loss was approximate, so the
-    bound is on the loss of a view that determines the answers.
+    counted, and `overspent` that the losses' deltas exceed the slack.  `what` is the loss that is bounded: that of the
+    answers, or of a view that determines them.
     """
     if costs_nothing:
         return f"{_NOTHING}the privacy loss so far is 0."
@@ -27,7 +25,6 @@ def time_uniform_statement(
         return "The deltas so far are more than was set aside for them, so no number bounds the privacy loss."
     if bound == math.inf:
         return "No number is known to bound the privacy loss so far."
-    what = "the privacy loss of the answers and of the hidden coins behind them" if of_a_view else "the privacy loss"
     return (
         f"With confidence {confidence_text(failure)}, {what} so far is at most {display_up(bound)},"
         " at whatever moment you look."

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Self
 
+from dpnb.accounting.convert import convert
 from dpnb.accounting.doubles import failure_probability
 from dpnb.accounting.exact import Number, binary_up, exact, non_negative, shown
 from dpnb.accounting.losses import GDP, RDP, ZCDP, ApproxDP, EpsilonLoss, Loss, PointwiseDP, PureGDP
+from dpnb.accounting.losses.epsilon import is_range
 from dpnb.accounting.odometers.protocol import Odometer, OdometerKind
 from dpnb.accounting.odometers.statements import time_uniform_statement
 from dpnb.errors import ConversionError, InvalidValueError
@@ -23,6 +25,8 @@ class TimeUniformOdometer(Odometer):
 
     measure: ClassVar[str] = "epsilon"
     _reading: ClassVar[str] = "loss so far at most"
+    _what: ClassVar[str] = "the privacy loss"
+    _coins: ClassVar[str] = "the privacy loss of the answers and of the hidden coins behind them"
     delta: Fraction  # the probability that the bound is ever exceeded
     deltas: Fraction  # sum of the losses' deltas
     pointwise: Fraction  # sum of the deltas of PointwiseDP losses, which is added to the bound
@@ -56,7 +60,7 @@ class TimeUniformOdometer(Odometer):
             self.failure,
             costs_nothing=bound == 0 and not self.deltas,
             overspent=self.deltas > self.slack,
-            of_a_view=self.deltas > self.pointwise,
+            what=self._coins if self.deltas > self.pointwise else self._what,
         )
 
     def truncated_guarantee(self, threshold: Fraction) -> ApproxDP:
@@ -145,11 +149,18 @@ class IntrinsicTimeOdometer(TimeUniformOdometer):
         self._set(slack_delta=slack, v=_ZERO)
 
 
+def for_intrinsic_time(loss: Loss) -> Loss:
+    """The same loss as zCDP if it has an epsilon, for which V then grows by 2 epsilon tanh(epsilon/2)."""
+    return convert(loss, ZCDP) if isinstance(loss, EpsilonLoss | PureGDP) else loss
+
+
 def intrinsic_time(loss: Loss) -> tuple[Fraction, Fraction]:
     """The amount that a loss adds to V, and its delta.
 
     mu^2 for GDP, 2 rho for zCDP and, as in Whitehouse et al. 2023, Theorem 3, epsilon^2 for a DP loss
-    (for PureGDP both);
+    (for PureGDP both; for Repeated the sum of those of its mechanisms), and range^2/4 for a bounded range:
+    by Hoeffding's lemma a loss in an interval of that length, less its mean, is sub-Gaussian with this variance, and
+    the mean, a Kullback-Leibler divergence, is at most half of it (Cesar and Rogers 2021, at order 1);
     ``convert(loss, ZCDP)`` beforehand gives 2 epsilon tanh(epsilon/2) instead, which is smaller.
 
     Raises `ConversionError` for RDP of some orders, which has no such amount.
@@ -159,8 +170,10 @@ def intrinsic_time(loss: Loss) -> tuple[Fraction, Fraction]:
         return mu_squared, delta
     if isinstance(loss, ZCDP):
         return 2 * loss.rho, loss.delta
+    if is_range(loss):
+        return loss.parts[0] ** 2 / (4 * loss.count), _ZERO
     if isinstance(loss, EpsilonLoss):
-        return loss.epsilon * loss.epsilon, loss.delta
+        return loss.epsilon * loss.epsilon / loss.count, loss.delta
     if isinstance(loss, PureGDP):
         return loss.epsilon * loss.epsilon + loss.mu_squared, loss.delta
     if isinstance(loss, RDP) and not loss:

@@ -1,10 +1,11 @@
 """The truncated view: a history cut before the launch with which an odometer would exceed a threshold.
 
-An odometer makes no promise about the whole history, which nothing stops from growing.  Its promise is about every
+An odometer makes no promise about the whole history, which nothing stops from growing. Its promise is about every
 truncated view: fix an odometer and a threshold before the first message, let the analyst interact with any mechanisms
 in any way, and keep the messages up to the launch at which the bound *with that launch* would exceed the threshold.
-What is kept is as private as the threshold says.  Nothing that comes later is kept: neither cheaper launches nor
-further messages of mechanisms that were launched before.
+What is kept is as private as the threshold says. (Lecuyer 2021, arXiv:2103.01379, has such views, and odometers for
+Renyi DP that hold for them, for releases one after another.) Nothing that comes later is kept: neither cheaper launches
+nor further messages of mechanisms that were launched before.
 
 Claim, for an accumulator (Haney et al. 2023, Definition 1.13 and Lemma 2.19).  The truncated view at d is rho-zCDP with
 rho = d (Theorem 4.11), Renyi DP of the accumulator's order with rho = d (Theorem 4.9), (d, delta)-DP (Theorem 3.8) or
@@ -17,7 +18,7 @@ lets through; for interactive mechanisms see :mod:`dpnb.accounting.filters.proto
 known before the launch too.  ∎
 
 Claim, for a time-uniform odometer.  The truncated view at d is (d, delta)-DP, where delta is the probability that the
-odometer's statement is ever wrong, if the mechanisms run one after another.
+odometer's statement is ever wrong; also for interactive mechanisms of a session (:mod:`dpnb.accounting.odometers`).
 
 Proof.  Fix two neighbours, with distributions P and Q of the view, and an event S.  Except with probability delta under
 P, the realised loss is within the bound at all times, so at the end of the view it is at most d.  Whether and where the
@@ -171,9 +172,20 @@ class TruncatedView(Frozen):
         >>> view.messages, view.guarantee
         (('yes',), ApproxDP(epsilon=2.0, delta=1e-06))
         """
+        return self if self.truncated else self.after_launch(self.odometer.step(loss), *messages)
+
+    def after_launch(self, after: Accumulator | TimeUniformOdometer, *messages: object) -> Self:
+        """The view after a launch with which the odometer is `after`; see `step`.
+
+        Parameters
+        ----------
+        after : accumulator or time-uniform odometer
+            The odometer with the launch.
+        *messages : object
+            The answers that the launch returns.
+        """
         if self.truncated:
             return self
-        after = self.odometer.step(loss)
         if not _is_within(after.bound, self.threshold):
             return self._changed(truncated=True)
         return self._changed(odometer=after, messages=(*self.messages, *messages))

@@ -37,6 +37,19 @@ exp(D/(c D/e2)) P(a'_i + nu >= r + D).  If all a_i >= a'_i, compare term r with 
 and P(a_i + nu >= r) <= P(a'_i + nu >= r - D) <= exp(e2/c) P(a'_i + nu >= r); rho costs nothing.  A reversed query
 (T - S) changes in the opposite direction and must not be included.
 
+A new threshold after each positive answer
+------------------------------------------
+With ``thresholds = c`` a new rho is drawn after each positive answer but the last, and each rho serves one positive
+answer: these are c scans with one positive answer each, one after another, with epsilon/c each.  Which queries the next
+scan gets is chosen from the earlier answers, and by the above it costs epsilon/c whatever these are.  So together they
+are c mechanisms in pure DP (:class:`~dpnb.accounting.Repeated`), all of which are admitted before the first, so that
+what an answer says does not decide whether there is another charge.  A filter that adds squares counts that for about a
+c-th of one mechanism with epsilon.
+
+With one threshold this is false: all answers share rho, so that the answers up to the first positive one alone may lose
+e1 + e2/c, which is more than epsilon/c.  One threshold has less noise at the same epsilon, and is right where it is the
+sum of the epsilons that counts: in `BasicFilter`, and in a reserve.
+
 This is the variant that Lyu, Su and Li recommend, in integers.  It has none of the errors that they found in others:
 releasing the compared value, omitting c from nu's scale, omitting nu, continuing after c positive answers.
 
@@ -48,21 +61,76 @@ References
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 
 from dpnb.accounting.doubles import failure_probability
-from dpnb.accounting.exact import Number, shown, to_text
-from dpnb.accounting.losses import PureDP
+from dpnb.accounting.exact import Number, positive, shown, to_text
+from dpnb.accounting.losses import PureDP, Repeated
 from dpnb.copying import safe_repr
 from dpnb.errors import InvalidValueError, RequestError
 from dpnb.interactive.only_once import SingleUse
-from dpnb.interactive.threshold.epsilon_split import EpsilonSplit, whole_count
 from dpnb.mechanisms.laplace import discrete_laplace, laplace_half_width
 from dpnb.mechanisms.randomness import NoiseSource
 
 STEPS = 2**20
 """Lattice steps per sensitivity: the floor costs a millionth of C in accuracy, and no privacy."""
+
+
+MAX_COUNT = 10**9
+"""Maximum number of positive answers and of queries."""
+
+
+@dataclass(frozen=True, slots=True)
+class EpsilonSplit:
+    """The parts of epsilon: of the threshold, of all positive answers together, and of all their values together."""
+
+    threshold: Fraction  # e1 in `above_threshold`
+    positives: Fraction  # e2
+    values: Fraction  # e3; 0 without values
+
+    @property
+    def epsilon(self) -> Fraction:
+        """The total."""
+        return self.threshold + self.positives + self.values
+
+    @classmethod
+    def divide(
+        cls, epsilon: Number, max_positives: int, *, monotonic: bool = False, return_values: bool = False
+    ) -> EpsilonSplit:
+        """Divide epsilon so that the comparisons are as accurate as possible; the parts sum to epsilon exactly.
+
+        Between threshold and positives the ratio is 1 : (2c)^(2/3), or 1 : c^(2/3) if monotonic, which minimises the
+        variance of nu - rho (Lyu, Su and Li on the allocation), the power rounded to tenths.  Values get half of
+        epsilon: the noise of the comparisons and of the values is then at most twice what it would be with all of
+        epsilon.
+
+        c is `max_positives`, 1 to 10^9.  A float epsilon means its shortest decimal.  `monotonic` means that adding a
+        unit changes all queries in the same direction, `return_values` that positive answers include values.
+        """
+        total, count = positive(epsilon, name="epsilon"), whole_count(max_positives, "max_positives")
+        decisions = total / 2 if return_values else total
+        tenths = _cube_root(1000 * (count if monotonic else 2 * count) ** 2)
+        threshold = decisions * Fraction(10, 10 + tenths)
+        return cls(threshold, decisions - threshold, total - decisions)
+
+
+def whole_count(value: object, name: str) -> int:
+    """A declared number of positive answers or queries, an integer from 1 to 10^9."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MAX_COUNT:
+        raise InvalidValueError(f"{name}: must be an integer from 1 to {MAX_COUNT:,}; got {shown(value)}")
+    return value
+
+
+def _cube_root(number: int) -> int:
+    """The integer nearest to the cube root of an even number, the same on every machine; ties cannot occur."""
+    root = round(math.cbrt(number))
+    while (2 * root - 1) ** 3 > 8 * number:
+        root -= 1
+    while (2 * root + 1) ** 3 < 8 * number:
+        root += 1
+    return root
 
 
 def on_lattice(total: int, sensitivity: int, threshold: Fraction) -> int:
@@ -89,19 +157,31 @@ class AboveThresholdParameters:
     max_positives: int  # c, the maximum number of positive answers
     monotonic: bool = False
     return_values: bool = False
-    split: EpsilonSplit = field(init=False, repr=False, compare=False)
+    thresholds: int = 1  # how often the threshold's noise is drawn: once, or for each positive answer
+    split: EpsilonSplit = field(init=False, repr=False, compare=False)  # of the epsilon of one threshold
 
     def __post_init__(self) -> None:
+        whole_count(self.max_positives, "max_positives")
+        if self.thresholds not in (1, self.max_positives):
+            raise InvalidValueError(f"thresholds: must be 1 or max_positives; got {shown(self.thresholds)}")
+        total = positive(self.epsilon, name="epsilon")
         split = EpsilonSplit.divide(
-            self.epsilon, self.max_positives, monotonic=self.monotonic, return_values=self.return_values
+            total / self.thresholds, self.positives_each, monotonic=self.monotonic, return_values=self.return_values
         )
-        object.__setattr__(self, "epsilon", split.epsilon)
+        object.__setattr__(self, "epsilon", total)
         object.__setattr__(self, "split", split)
 
     @property
-    def loss(self) -> PureDP:
+    def positives_each(self) -> int:
+        """The number of positive answers for which one threshold serves."""
+        return self.max_positives // self.thresholds
+
+    @property
+    def loss(self) -> PureDP | Repeated:
         """The loss that is charged at launch."""
-        return PureDP(self.epsilon)
+        if self.thresholds == 1:
+            return PureDP(self.epsilon)
+        return Repeated(PureDP(self.epsilon / self.thresholds), self.thresholds)
 
     @property
     def threshold_scale(self) -> Fraction:
@@ -111,19 +191,19 @@ class AboveThresholdParameters:
     @property
     def query_scale(self) -> Fraction:
         """Scale of the noise of each comparison, in lattice steps."""
-        return (1 if self.monotonic else 2) * self.max_positives * STEPS / self.split.positives
+        return (1 if self.monotonic else 2) * self.positives_each * STEPS / self.split.positives
 
     @property
     def value_scale(self) -> Fraction | None:
         """Scale of a value's noise, in lattice steps; None without values."""
-        return self.max_positives * STEPS / self.split.values if self.return_values else None
+        return self.positives_each * STEPS / self.split.values if self.return_values else None
 
     def margin_steps(self, queries: int, beta: Number) -> int:
         """The distance w from the threshold, in lattice steps, at which all answers are correct at once.
 
-        Answers are wrong only if |rho| exceeds w1, or some nu is beyond w2 on the one side that reverses its answer;
-        beta is divided between these in proportion to the scales, and among the nu equally.  Otherwise
-        D (S - T)/C >= w = w1 + w2 gives a >= w, hence a + nu >= rho, and D (S - T)/C < -w gives a < -w, hence
+        Answers are wrong only if some |rho| exceeds w1, or some nu is beyond w2 on the one side that reverses its
+        answer; beta is divided between these in proportion to the scales, and among the rho and the nu equally.
+        Otherwise D (S - T)/C >= w = w1 + w2 gives a >= w, hence a + nu >= rho, and D (S - T)/C < -w gives a < -w, hence
         a + nu < rho.  (With reals: Dwork and Roth, Theorem 3.24.)
 
         `beta`, in [1e-300, 1), is the probability that any answer to one of `queries` (1 to 10^9) further away is
@@ -133,7 +213,8 @@ class AboveThresholdParameters:
         rho_scale, nu_scale = self.threshold_scale, self.query_scale
         for_rho = failure * rho_scale / (rho_scale + nu_scale)
         each = 2 * (failure - for_rho) / whole_count(queries, "queries")  # only one side of each nu matters
-        return laplace_half_width(rho_scale, for_rho) + (laplace_half_width(nu_scale, each) if each < 1 else 0)
+        width = laplace_half_width(nu_scale, each) if each < 1 else 0
+        return laplace_half_width(rho_scale, for_rho / self.thresholds) + width
 
     def margin(self, queries: int, beta: Number) -> Fraction:
         """`margin_steps` as a multiple of the sensitivity: the required |S - T|/C."""
@@ -164,20 +245,28 @@ class LaplaceAboveThreshold(SingleUse):
 
     `epsilon` is the cost of all answers together; the caller charges it before launching.  With `monotonic`, the caller
     guarantees that adding a unit changes all queries in the same direction.  With `return_values`, positive answers
-    include values.
+    include values.  `thresholds` is 1, or `max_positives` for a new threshold after each positive answer.
     """
 
     __slots__ = ("_hidden", "_query_scale", "_source", "_terms", "_used", "_value_scale")
 
     def __init__(
-        self, epsilon: Fraction, max_positives: int, *, monotonic: bool, return_values: bool, source: NoiseSource
+        self,
+        epsilon: Fraction,
+        max_positives: int,
+        *,
+        monotonic: bool,
+        return_values: bool,
+        source: NoiseSource,
+        thresholds: int = 1,
     ) -> None:
         super().__init__()
-        self._terms = AboveThresholdParameters(epsilon, max_positives, monotonic, return_values)
+        self._terms = AboveThresholdParameters(epsilon, max_positives, monotonic, return_values, thresholds)
         self._query_scale, self._value_scale = self._terms.query_scale, self._terms.value_scale
         self._source = source
         self._used = 0
-        self._hidden = discrete_laplace(self._terms.threshold_scale, source)
+        # The number of the threshold, from 0, and its noise.
+        self._hidden = 0, discrete_laplace(self._terms.threshold_scale, source)
 
     @property
     def terms(self) -> AboveThresholdParameters:
@@ -203,7 +292,10 @@ class LaplaceAboveThreshold(SingleUse):
         self._check_process()
         with self._lock:
             self._check_remaining(self.n_remaining, f"all {self._terms.max_positives} positive answers were given")
-            if steps + discrete_laplace(self._query_scale, self._source) < self._hidden:
+            number = self._used if self._terms.thresholds > 1 else 0
+            if self._hidden[0] != number:  # drawn here, so that no interrupt lets one threshold serve twice
+                self._hidden = number, discrete_laplace(self._terms.threshold_scale, self._source)
+            if steps + discrete_laplace(self._query_scale, self._source) < self._hidden[1]:
                 return LaplaceComparison(False)
             # Counted first: an interrupt may then lose a positive answer, but never release an extra one.
             self._used += 1

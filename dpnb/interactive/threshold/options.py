@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 from dpnb._protocol.glossary import IN_THIS_TABLE
 from dpnb._request import ScanThreshold
 from dpnb._target import MAX_STORED_BITS, checked_loss, refuse_long
-from dpnb.accounting.exact import Number, display_up, exact
-from dpnb.accounting.losses import GDP, Loss
+from dpnb.accounting.convert import convert
+from dpnb.accounting.exact import Number, decimal_up, display_up, exact
+from dpnb.accounting.filters import Filter
+from dpnb.accounting.grid import loss_up
+from dpnb.accounting.losses import GDP, Loss, PureDP
 from dpnb.errors import InvalidValueError, RequestError
 from dpnb.interactive.launch_request import LaunchRequest
-from dpnb.interactive.threshold.above_threshold import AboveThresholdParameters, LaplaceAboveThreshold
-from dpnb.interactive.threshold.epsilon_split import whole_count
+from dpnb.interactive.threshold.above_threshold import AboveThresholdParameters, LaplaceAboveThreshold, whole_count
 from dpnb.interactive.threshold.gaussian_scan import GaussianAboveThreshold, gaussian_margin
 from dpnb.mechanisms.randomness import NoiseSource
 from dpnb.schema import whole_number
@@ -22,55 +26,81 @@ from dpnb.schema import whole_number
 ALPHA = Fraction(1, 20)
 """Error probability of the intervals of values."""
 
+QUERIES = 100
+"""The number of queries for which a preview says how reliable the answers are."""
+
 Core = LaplaceAboveThreshold | GaussianAboveThreshold
 
 
 @dataclass(frozen=True)
 class ThresholdScanParameters:
-    """The parameters with which a stream of comparisons is launched."""
+    """A stream of comparisons, as the ledger stores it, and how often the threshold's noise is drawn."""
 
-    threshold: Fraction  # in the answers' units
-    laplace: AboveThresholdParameters | None  # None for Gaussian noise
-    loss: Loss  # charged at launch
-    max_queries: int | None = None  # declared number, for Gaussian noise
-    mu: Fraction | None = None  # likewise
+    scan: ScanThreshold
+    thresholds: int = 1
+
+    @cached_property
+    def laplace(self) -> AboveThresholdParameters | None:
+        """The parameters with Laplace noise; None for Gaussian noise."""
+        one = self.scan
+        if one.epsilon is None:
+            return None
+        return AboveThresholdParameters(
+            one.epsilon, one.max_positives, one.monotonic, one.return_values, self.thresholds
+        )
 
     @property
-    def mechanism(self) -> ScanThreshold:
-        """The scan as the ledger stores it; equal parameters are stored equally."""
-        if self.laplace is None:
-            return ScanThreshold(self.threshold, mu=self.mu, max_queries=self.max_queries)
-        one = self.laplace
-        return ScanThreshold(self.threshold, one.epsilon, one.max_positives, one.monotonic, one.return_values)
-
-    def request(self, name: object) -> LaunchRequest:
-        """The request to launch it under a name."""
-        return LaunchRequest(name, self.mechanism, self.loss, facts=scan_terms(self), draw=self.begin)
-
-    @classmethod
-    def of(cls, one: ScanThreshold) -> ThresholdScanParameters:
-        """The parameters of a scan in the ledger."""
-        if one.epsilon is None:
-            return cls(one.threshold, None, GDP(one.mu or 0), one.max_queries, one.mu)
-        terms = AboveThresholdParameters(one.epsilon, one.max_positives, one.monotonic, one.return_values)
-        return cls(one.threshold, terms, terms.loss)
+    def loss(self) -> Loss:
+        """What is charged at launch."""
+        return self.gaussian if self.laplace is None else self.laplace.loss
 
     @property
     def gaussian(self) -> GDP:
         """The loss, for Gaussian noise."""
-        return GDP.from_mu_squared(self.loss.parts[0])
+        return GDP(self.scan.mu or 0)
 
     def begin(self, source: NoiseSource) -> Core:
         """Draw the hidden noise."""
-        if self.laplace is None:
-            return GaussianAboveThreshold(self.gaussian, self.max_queries or 1, source=source)
         one = self.laplace
+        if one is None:
+            return GaussianAboveThreshold(self.gaussian, self.scan.max_queries or 1, source=source)
         return LaplaceAboveThreshold(
-            one.epsilon, one.max_positives, monotonic=one.monotonic, return_values=one.return_values, source=source
+            one.epsilon,
+            one.max_positives,
+            monotonic=one.monotonic,
+            return_values=one.return_values,
+            source=source,
+            thresholds=one.thresholds,
         )
 
 
-def terms_from(
+def scan_request(state: Filter, name: object, scan: ScanThreshold) -> LaunchRequest:
+    """The request to launch it under a name, with a filter in its current state."""
+    terms = ThresholdScanParameters(scan, thresholds_for(state, scan))
+    resolved = {"thresholds": terms.thresholds} if terms.thresholds > 1 else {}
+    return LaunchRequest(name, scan, terms.loss, resolved, scan_facts(terms), terms.begin)
+
+
+def thresholds_for(state: Filter, scan: ScanThreshold) -> int:
+    """How often to draw the threshold's noise: for each positive answer, if the filter counts less for it.
+
+    Compared is the charge of one threshold that is as reliable, which needs less epsilon.
+    """
+    one, each = (ThresholdScanParameters(scan, number).laplace for number in (1, scan.max_positives))
+    if one is None or each is None or scan.max_positives == 1:
+        return 1
+    ratio = Fraction(one.margin_steps(QUERIES, ALPHA), each.margin_steps(QUERIES, ALPHA))
+    several, single = (_cost(state, loss) for loss in (each.loss, loss_up(PureDP(ratio * one.epsilon))))
+    return scan.max_positives if several < single or single == math.inf else 1
+
+
+def _cost(state: Filter, loss: Loss) -> float:
+    """What a filter counts for a loss, for comparison; without a budget, as mu squared."""
+    fraction = state.budget_fraction(loss)
+    return float(convert(loss, GDP).mu_squared) if math.isnan(fraction) else fraction
+
+
+def scan_from(
     threshold: Number,
     epsilon: Number | None,
     max_positives: int,
@@ -78,8 +108,8 @@ def terms_from(
     return_values: bool,
     mu: Number | None,
     max_queries: int | None,
-) -> ThresholdScanParameters:
-    """The parameters, validated: exactly one kind of noise."""
+) -> ScanThreshold:
+    """The scan, validated: exactly one kind of noise; equal arguments are stored equally."""
     checked = checked_threshold(threshold)
     if (epsilon is None) == (mu is None) or (mu is None) != (max_queries is None):
         raise RequestError(
@@ -92,14 +122,13 @@ def terms_from(
     if epsilon is not None:
         positives = _whole(max_positives, "max_positives")
         terms = AboveThresholdParameters(checked_loss(epsilon, "epsilon"), positives, monotonic, return_values)
-        return ThresholdScanParameters(checked, terms, terms.loss)
+        return ScanThreshold(checked, terms.epsilon, positives, monotonic, return_values)
     if monotonic or return_values or max_positives != 1:
         raise RequestError(
             "above_threshold: max_positives=, monotonic= and return_values= belong to epsilon=; omit them with mu="
         )
     declared = _whole(max_queries, "max_queries")
-    exactly = checked_loss(mu or 0, "mu")
-    return ThresholdScanParameters(checked, None, GDP(exactly), declared, exactly)
+    return ScanThreshold(checked, mu=checked_loss(mu or 0, "mu"), max_queries=declared)
 
 
 def _whole(value: object, name: str) -> int:
@@ -114,30 +143,31 @@ def checked_threshold(threshold: Number) -> Fraction:
     return refuse_long(checked, "threshold", threshold, MAX_STORED_BITS)
 
 
-def scan_terms(terms: ThresholdScanParameters) -> list[tuple[str, str]]:
+def scan_facts(terms: ThresholdScanParameters) -> list[tuple[str, str]]:
     """The parameters and their consequences, as facts."""
-    if terms.laplace is None:
-        declared = terms.max_queries or 1
+    one = terms.laplace
+    if one is None:
+        declared = terms.scan.max_queries or 1
         return [
             ("queries", f"{declared}, declared; each answer may include its noisy value"),
             ("reliable", _reliable(gaussian_margin(terms.gaussian, declared, ALPHA), declared)),
         ]
-    queries = 100
-    margin = float(terms.laplace.margin(queries, ALPHA))
-    what = "counts" if terms.laplace.monotonic else "counts and sums"
-    return [
-        (
-            "queries",
-            f"any number of {what}, until {describe_positives(terms.laplace.max_positives)}; negative answers are free",
-        ),
+    what, until = "counts" if one.monotonic else "counts and sums", describe_positives(one.max_positives)
+    facts = [
+        ("queries", f"any number of {what}, until {until}; negative answers are free"),
         (
             "values",
             "a noisy value with each positive answer"
-            if terms.laplace.return_values
+            if one.return_values
             else "none: release a query to get its value",
         ),
-        ("reliable", _reliable(margin, queries)),
+        ("reliable", _reliable(float(one.margin(QUERIES, ALPHA)), QUERIES)),
     ]
+    if one.thresholds > 1:
+        each = display_up(decimal_up(one.epsilon / one.thresholds))
+        words = f"its noise is drawn again after each positive answer, and counted as {one.thresholds} scans in a row, "
+        facts.insert(1, ("threshold", f"{words}with epsilon {each} each"))
+    return facts
 
 
 def _reliable(margin: float, queries: int) -> str:

@@ -50,16 +50,16 @@ class ThresholdScan(SessionMechanism):
         super().__init__(launch, core)
         if not isinstance(launch.mechanism, ScanThreshold):  # never: its kind is that of a scan
             raise TypeError(launch.kind)
-        self._terms = ThresholdScanParameters.of(launch.mechanism)
+        self._terms = ThresholdScanParameters(launch.mechanism, int(launch.resolved.get("thresholds", 1)))
         self._branch = node_of(launch.id)
         self._counted = (0, 0, 0)  # the last row counted, and the numbers of answers and of positive ones up to it
 
     @property
     def cost_description(self) -> str:  # type: ignore[override]
         """When the mechanism is charged, and for what, in a sentence."""
-        description = f"Counts and sums compared with {float(self._terms.threshold):g}, charged at launch"
+        description = f"Counts and sums compared with {float(self._terms.scan.threshold):g}, charged at launch"
         if self._terms.laplace is None:
-            return f"{description} for {self._terms.max_queries} queries, with Gaussian noise."
+            return f"{description} for {self._terms.scan.max_queries} queries, with Gaussian noise."
         positives = describe_positives(self._terms.laplace.max_positives)
         return f"{description}, until {positives}; negative answers cost nothing more."
 
@@ -72,7 +72,7 @@ class ThresholdScan(SessionMechanism):
     def state(self) -> MechanismState:
         """``open``, ``exhausted``, ``closed`` or ``unavailable``."""
         answered, positives = self._counts()
-        limit = self._terms.max_queries if self._terms.laplace is None else self._terms.laplace.max_positives
+        limit = self._terms.scan.max_queries if self._terms.laplace is None else self._terms.laplace.max_positives
         used = answered if self._terms.laplace is None else positives
         hidden = hidden_noise(self._launch)
         if used >= (limit or 1) or (hidden is not None and hidden.core.n_remaining == 0):
@@ -124,7 +124,7 @@ class ThresholdScan(SessionMechanism):
         True
         """
         plan, view = own_query(query, self._launch.node, self._account.ledger)
-        checked = self._terms.threshold if threshold is None else checked_threshold(threshold)
+        checked = self._terms.scan.threshold if threshold is None else checked_threshold(threshold)
         return self._result(self.compare(plan, view, checked))
 
     def compare(self, plan: Plan, view: object, threshold: Fraction) -> Charge:

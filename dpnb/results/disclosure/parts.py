@@ -199,9 +199,9 @@ class Readings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What has been lost so far.  The two kinds of readings are different statements and cannot be combined."""
 
     time_uniform: Annotated[
-        str | None, _about("The odometer that was chosen when the ledger was created; null while it pauses.")
+        str | None, _about("The odometer that was chosen when the ledger was created; null once it has stopped.")
     ]
-    paused: Annotated[str | None, _about("Why it pauses.")]
+    paused: Annotated[str | None, _about("Why it has stopped.")]
     accumulator: Annotated[str, _about("What was charged, against budgets that were fixed in advance.")]
     participation: Annotated[str | None, _about("Under individual accounting, which units certainly took part.")]
 

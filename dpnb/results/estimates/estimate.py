@@ -15,6 +15,7 @@ from dpnb._plan.measurements import (
     ColumnsView,
     Count,
     CountUnits,
+    CumulativeCount,
     DeviationProducts,
     Discovery,
     Gradient,
@@ -33,6 +34,7 @@ from dpnb._plan.measurements import (
     UnitProducts,
     products_of,
 )
+from dpnb.accounting.prefix_sums import prefix_sum_scales, prefix_sums_of
 from dpnb.results.estimates.moments import MomentSums, root_of
 from dpnb.results.estimates.noisy import Cells, IntervalArrays, NoisyArrays, noisy_features, quotient, totals
 from dpnb.results.estimates.outputs import pairs_of
@@ -92,6 +94,8 @@ def estimate_part(
     first = features[0]
     if isinstance(first, TreeFeature):
         return quantiles(first, noisy[0], view.at if isinstance(view, QuantilesView) else (0.5,), z)
+    if isinstance(aggregation, CumulativeCount):
+        return _cumulative(noisy[0], z)
     if isinstance(view, Proportions):
         return _proportions(first, noisy[0], z, view.size)
     return _linear(aggregation, first, noisy[0], z)
@@ -105,6 +109,12 @@ def _linear(aggregation: Single | Discovery, feature: Feature, sums: NoisyArrays
         low, high = (0.0 if feature.low >= 0 else low), (0.0 if feature.high <= 0 else high)
     value, reach = sums.single, z * sums.scale
     return IntervalArrays.of(value, value - reach, value + reach, sums.scale).clipped(low, high, value=False)
+
+
+def _cumulative(measured: NoisyArrays, z: Cells) -> IntervalArrays:
+    """The prefix sums of the cells, whose noise is correlated."""
+    value, scale = prefix_sums_of(measured.single), measured.scale * prefix_sum_scales(len(measured.scale))
+    return IntervalArrays.of(value, value - z * scale, value + z * scale, scale).clipped(0.0, math.inf, value=False)
 
 
 def _gradient(sums: NoisyArrays, z: Cells) -> IntervalArrays:

@@ -15,6 +15,7 @@ from dpnb._plan.measurements import (
     ColumnsView,
     Count,
     CountUnits,
+    CumulativeCount,
     Gradient,
     Mean,
     MeanCountView,
@@ -26,6 +27,7 @@ from dpnb._plan.measurements import (
     QuantilesView,
     Sum,
 )
+from dpnb.accounting.prefix_sums import prefix_sum_scales
 from dpnb.results.estimates.estimate import estimate
 from dpnb.results.estimates.noisy import Cells, totals
 from dpnb.results.estimates.quantiles import rank_scale
@@ -129,6 +131,8 @@ def _direct(
     if isinstance(first, TreeFeature) and isinstance(view, PlainView | QuantilesView):
         levels = view.at if isinstance(view, QuantilesView) else (0.5,)
         return np.stack([radius * units[0] * rank_scale(first, q) for q in levels], axis=1)
+    if isinstance(aggregation, CumulativeCount):
+        return (radius * units[0] * prefix_sum_scales(len(radius)))[:, None]
     if isinstance(aggregation, Count | CountUnits | Sum) and isinstance(view, PlainView | BoundsView):
         return (radius * units[0])[:, None]
     if isinstance(view, MeanCountView) or (isinstance(view, MomentsView) and view.statistic == "count"):

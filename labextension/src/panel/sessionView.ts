@@ -34,7 +34,7 @@ export class SessionView implements IView<ISessionSnapshot> {
   private readonly _participation = new NoticeView('dpnb-participation', 'status');
   private readonly _losses = element('div', 'dpnb-losses');
   private readonly _lossViews = new Views(this._losses, () => new GaugeView());
-  /** Next to the odometer, which pauses too, and not only in the details. */
+  /** In place of the odometer, and not only in the details. */
   private readonly _paused = new NoticeView('dpnb-paused', 'status');
   private readonly _next: NextSteps;
   private readonly _requests = new BudgetRequestsView();
@@ -99,7 +99,7 @@ export class SessionView implements IView<ISessionSnapshot> {
     this._spent.update(session);
     this._guarantee.update(session);
     this._participation.update({ text: session.participation, explanation: EXCLUDED_UNITS });
-    // While odometers pause, the accumulator would repeat what is spent under another name.
+    // Once odometers have stopped, the accumulator would repeat what is spent under another name.
     const isPaused = session.odometers_paused !== null;
     this._lossViews.update(isPaused ? [] : session.gauges.filter(gauge => gauge.kind === 'loss'));
     this._paused.update({ text: session.odometers_paused, explanation: ODOMETERS_PAUSED });

@@ -203,7 +203,7 @@ export interface ISessionSnapshot {
   filters: IFilterReading[];
   /** The session's own; after `RequestComparison`, the others too, as in the timeline. */
   odometers: IOdometerReading[];
-  /** Why the time-uniform odometers pause; null while they do not. */
+  /** Why the time-uniform odometers have stopped; null while they go on. */
   odometers_paused: string | null;
   /** Whether the others are included, or there are none to be computed. */
   is_compared: boolean;
