@@ -47,13 +47,13 @@ class RegressionPreview(Explanation):
 
     Parameters
     ----------
-    cost : GDP
+    cost : GDP, default GDP(0)
         The charge of all steps that were not released before.
-    cost_fraction : float
+    cost_fraction : float, default NaN
         The cost as a fraction of the whole budget, rounded up; NaN without a budget.
-    fits : bool
+    fits : bool, default True
         Whether the filter would admit all of these steps now.
-    steps : tuple of GDP
+    steps : tuple of GDP, default ()
         The charge of each step; 0 for one that was released before.
 
     Examples

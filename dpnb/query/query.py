@@ -179,17 +179,13 @@ class Query(SelectionMethods):
             raise RequestError(f"preview: {lists[0]} must name at least one amount; got an empty list")
         options = confidence, simultaneous, final, tables.group_keys(self.plan, groups)
         if not lists:
-            return self._previewed(target_from(mu, rho, epsilon, share, within, *options))
+            return self._previewed([target_from(mu, rho, epsilon, share, within, *options)])[0]
         if len(given) > 1:
             refuse_kinds({**given, lists[0]: given[lists[0]][0]})
         targets = (target_of(lists[0], amount, *options) for amount in given[lists[0]])
-        return Previews(tuple(self._all_previewed(targets)))
+        return Previews(tuple(self._previewed(targets)))
 
-    def _previewed(self, target: Target) -> Preview:
-        (found,) = self._all_previewed([target])
-        return found
-
-    def _all_previewed(self, targets: Iterable[Target]) -> list[Preview]:
+    def _previewed(self, targets: Iterable[Target]) -> list[Preview]:
         return previews(self.runner.pricer, self.plan, self.view, targets, self.runner.notice)
 
     def release(

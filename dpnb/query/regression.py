@@ -111,12 +111,12 @@ class RegressionQuery(Query):
         options = {name: getattr(target, name) for name in ("confidence", "simultaneous", "final", "groups")}
         return [msgspec.structs.replace(first, **options), second]
 
-    def _all_previewed(self, targets: Iterable[Target]) -> list[Preview]:
+    def _previewed(self, targets: Iterable[Target]) -> list[Preview]:
         if not self.population:
-            return super()._all_previewed(targets)
+            return super()._previewed(targets)
         wanted = list(targets)
         parts = [self._targets(target) for target in wanted]
-        previews = super()._all_previewed([first for first, _ in parts])
+        previews = super()._previewed([first for first, _ in parts])
         return [self._whole(*each) for each in zip(wanted, parts, previews, strict=True)]
 
     def _losses(self, parts: list[Target], preview: Preview | None = None) -> tuple[list[GDP], bool]:
@@ -124,7 +124,7 @@ class RegressionQuery(Query):
         first, second = parts
         rows = self.runner.executor.find(Release(self.plan, self.view, first))
         if not rows:
-            preview = super()._all_previewed([first])[0] if preview is None else preview
+            preview = super()._previewed([first])[0] if preview is None else preview
             return losses_of(self.runner, [second], self.description, [preview.cost])
         if rows[0].status == "released" and self._is_measured(self.runner.releases.answer_of(rows[0]), second):
             return [GDP(0), GDP(0)], True
