@@ -43,7 +43,7 @@ from dpnb._plan.expressions.nodes import (
     arguments,
 )
 from dpnb._plan.expressions.periods import index_range
-from dpnb._plan.expressions.rules import is_never_null, is_rounded, step_of
+from dpnb._plan.expressions.rules import is_never_null, is_rounded
 from dpnb.schema import Key, text_of
 
 COMPARE: dict[str, Comparing] = {
@@ -97,9 +97,10 @@ class Evaluation(EvaluationSteps[B, N, C]):
             return self.codes(node), len(kind.values)
         if isinstance(kind, Boolean):
             return self._codes_of(self.truth(node)), 2
-        low, high = math.ceil(kind.low), math.floor(kind.high)  # type: ignore[union-attr]  # a number, by `public_keys_of`
-        step = step_of(node)
-        return self._steps_at(self.numbers(node), low, high, step), (high - low) // step + 1
+        if not isinstance(kind, Numeric):
+            raise TypeError(type(kind).__name__)  # unreachable: `public_keys_of` has refused it
+        low, high = math.ceil(kind.low), math.floor(kind.high)
+        return self._steps_at(self.numbers(node), low, high, kind.step), (high - low) // kind.step + 1
 
     def _numbers(self, node: Expression) -> N:
         kind = self.kind(node)

@@ -27,8 +27,8 @@ from dpnb.ledger.row_times import RowTimes, time_of_row
 from dpnb.ledger.sqlite_file import SqliteFile
 from dpnb.threads import end_if_asked
 
-FORMAT = 8
-"""1 to 7 were development versions.  A change in how a plan uses a unit's rows (which count, weights, steps) raises it
+FORMAT = 9
+"""1 to 8 were development versions.  A change in how a plan uses a unit's rows (which count, weights, steps) raises it
 too: under individual accounting what each unit has paid is recomputed from the plans."""
 TABLES = f"""
 CREATE TABLE metadata (key TEXT PRIMARY KEY, value TEXT NOT NULL);

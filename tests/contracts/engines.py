@@ -92,6 +92,7 @@ QUESTIONS: dict[str, Ask] = {
     "power": lambda f: (f["x"] ** 3).sum(),
     "round": lambda f: f["x"].round(1).sum(),
     "round to tens": lambda f: f.groupby(f["x"].round(-1))["y"].sum(),
+    "multiples of five": lambda f: f.groupby((f["y"] // 5 * 5 - 5).abs())["x"].sum(),
     "whole quotient": lambda f: (f["y"] // 7).sum(),
     "remainder": lambda f: (f["y"] % 7).sum(),
     "whole quotient of multiples": lambda f: (f["y"] * 49 // 49).sum(),

@@ -73,7 +73,10 @@ def arithmetic(node: Arithmetic, left: Dtype, right: Dtype) -> Dtype:
         refuse(node, f"{words(node.right)} can be 0, so nothing bounds the quotient; {_divisor(node, right)}")
     ends = [_ENDS[node.operator](a, b) for a in (left.low, left.high) for b in (right.low, right.high)]
     whole = left.whole and right.whole and node.operator != "/"
-    return Numeric(min(ends), max(ends), whole)
+    one, other = left.distance, right.distance
+    # (low + m one)(low' + n other) is the product of the lows and multiples of these.
+    products = (left.low * other, right.low * one, one * other)
+    return Numeric.among(min(ends), max(ends), whole, *(products if node.operator == "*" else (one, other)))
 
 
 def _divisor(node: Arithmetic, right: Numeric) -> str:
@@ -148,7 +151,7 @@ def clip(node: Clip, inner: Dtype) -> Numeric:
         refuse(node, f"the lower limit must not be above the upper one; got {low:g} and {high:g}")
     ends = min(max(number.low, low), high), min(max(number.high, low), high)
     whole = number.whole and all(end.is_integer() for end in ends)
-    return Numeric(*ends, whole=whole)
+    return Numeric.among(*ends, whole, number.distance, ends[0] - number.low, ends[1] - number.high)
 
 
 def apply(node: Apply, inner: Dtype) -> Numeric:
@@ -156,7 +159,9 @@ def apply(node: Apply, inner: Dtype) -> Numeric:
     number = needs(Numeric, node.inner, inner, f"{node.function}() takes a number")
     low, high = number.low, number.high
     if node.function == "abs":
-        return Numeric(0.0 if low <= 0 <= high else min(abs(low), abs(high)), number.magnitude, number.whole)
+        if low <= 0 <= high:
+            return Numeric.among(0.0, number.magnitude, number.whole, number.distance, low)
+        return Numeric(min(abs(low), abs(high)), number.magnitude, number.whole, number.step)
     if node.function == "log1p":
         if low <= -1:
             refuse(node, f"{words(node.inner)} can be -1 or less, where log1p is not defined; .clip() it first")
@@ -208,7 +213,8 @@ def rounded(node: Round, inner: Dtype) -> Numeric:
     if not -MAX_DECIMALS <= decimals <= MAX_DECIMALS:
         refuse(node, f"decimals must be from -{MAX_DECIMALS} to {MAX_DECIMALS}; got {decimals}")
     low, high = float(round(number.low, decimals)), float(round(number.high, decimals))
-    return Numeric(low, high, decimals <= 0 or number.whole)
+    step = number.step if number.whole and decimals >= 0 else 10 ** max(-decimals, 0)
+    return Numeric(low, high, decimals <= 0 or number.whole, step)
 
 
 def part(node: ExtractDatePart, kind: Dtype) -> Numeric:
@@ -241,5 +247,11 @@ def as_number(node: AsNumber, kind: Dtype) -> Numeric:
         return kind
     if isinstance(kind, Categorical) and kind.numeric:
         values = [float(value) for value in kind.values]
-        return Numeric(min(values), max(values), all(value.is_integer() for value in values))
+        return _one_of(values)
     return refuse(node, f"only numeric categories and conditions convert to numbers; this is {described(kind)}")
+
+
+def _one_of(values: list[float]) -> Numeric:
+    """A number that is one of these."""
+    low, whole = min(values), all(value.is_integer() for value in values)
+    return Numeric.among(low, max(values), whole, *(value - low for value in values))

@@ -156,7 +156,8 @@ def _hull(node: Expression, kind: Dtype, otherwise: Expression, other: Dtype) ->
     """A type that contains the values of both expressions."""
     match kind, other:
         case Numeric(), Numeric():
-            return Numeric(min(kind.low, other.low), max(kind.high, other.high), kind.whole and other.whole)
+            low, high, whole = min(kind.low, other.low), max(kind.high, other.high), kind.whole and other.whole
+            return Numeric.among(low, high, whole, kind.distance, other.distance, kind.low - other.low)
         case Categorical(), Categorical():
             return Categorical(tuple(dict.fromkeys((*kind.values, *other.values))))
         case (Categorical(), Numeric()) if isinstance(otherwise, Literal) and kind.numeric:
@@ -205,8 +206,10 @@ def lookup(node: Lookup, *inner: Dtype) -> Dtype:
             number = isinstance(value, int | float) and has_allowed_magnitude(value) and node.low <= value <= node.high
             if value is not None and not number:
                 refuse(node, f"a number that is looked up must be {ALLOWED_MAGNITUDES}; got {value!r}")
-        return Numeric(node.low, node.high, all(value is None or float(value).is_integer() for value in node.values))
-    values = tuple(dict.fromkeys(value for value in node.values if value is not None))
-    if not values:
+        values = [float(value) for value in node.values if value is not None]
+        whole = all(value.is_integer() for value in (node.low, *values))
+        return Numeric.among(node.low, node.high, whole, *(value - node.low for value in (node.high, *values)))
+    categories = tuple(dict.fromkeys(value for value in node.values if value is not None))
+    if not categories:
         refuse(node, "every value that is looked up would be missing; give at least one")
-    return Categorical(values)
+    return Categorical(categories)

@@ -30,11 +30,15 @@ OPEN_END = sys.float_info.max
 
 @dataclass(frozen=True)
 class Numeric:
-    """A number in ``[low, high]``; `whole` if it has no fraction."""
+    """A number in ``[low, high]``; `whole` if it has no fraction.
+
+    A whole number is a multiple of `step` above `low`, and so is `high`.
+    """
 
     low: float
     high: float
     whole: bool = False
+    step: int = 1
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "low", float(self.low))
@@ -44,6 +48,16 @@ class Numeric:
     def magnitude(self) -> float:
         """Largest absolute value."""
         return max(abs(self.low), abs(self.high))
+
+    @property
+    def distance(self) -> int:
+        """What every difference of two values is a multiple of: the step, and 0 of a constant."""
+        return 0 if self.low == self.high else self.step
+
+    @classmethod
+    def among(cls, low: float, high: float, whole: bool, *distances: float) -> Numeric:
+        """A number in ``[low, high]``; if it is whole, every difference of two values is made up of these distances."""
+        return cls(low, high, whole, math.gcd(*map(int, distances)) or 1 if whole else 1)
 
 
 @dataclass(frozen=True)

@@ -154,9 +154,8 @@ def _public_values(node: Expression, schema: Schema) -> Sequence[Key] | None:
     if isinstance(kind, Boolean):
         return (False, True)
     if isinstance(kind, Numeric) and kind.whole and kind.magnitude <= MAX_EXACT_INTEGER:
-        step = step_of(node)
-        if (kind.high - kind.low) / step < MAX_KEYS:
-            return range(math.ceil(kind.low), math.floor(kind.high) + 1, step)
+        if (kind.high - kind.low) / kind.step < MAX_KEYS:
+            return range(math.ceil(kind.low), math.floor(kind.high) + 1, kind.step)
     raise PlanError(
         f"groups of {words(node)}: must be public, and this is {described(kind)}; group by {_public_parts(node, kind)}"
     )
@@ -180,11 +179,6 @@ def is_never_null(node: Expression) -> bool:
 def is_rounded(node: Expression) -> bool:
     """Whether libraries round the node differently, so that its result can lie just outside its bounds."""
     return not isinstance(node, Column) and RULES[type(node)].rounded(node)
-
-
-def step_of(node: Expression) -> int:
-    """The distance between the whole numbers that an expression can have: 10 for ``.round(-1)``."""
-    return int(10 ** max(-node.decimals, 0)) if isinstance(node, Round) else 1
 
 
 def _is_power(node: Arithmetic) -> bool:
