@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 from dpnb._compile.features import (
     BY_UNIT,
     CountFeature,
@@ -13,10 +15,21 @@ from dpnb._compile.features import (
     UnitValueFeature,
     ValueFeature,
 )
-from dpnb._compile.linear import UNKNOWN_CELLS, LinearQuery, cells_of_unit, max_norm_squared, rows_squared
+from dpnb._compile.linear import (
+    UNKNOWN_CELLS,
+    LinearQuery,
+    cells_of_unit,
+    max_norm_squared,
+    max_rows_in_cell,
+    rows_squared,
+)
+from dpnb._compile.missing import describe_left_out
 from dpnb._plan.expressions.text import words
 from dpnb._plan.expressions.within import WITHIN_RULES
+from dpnb._plan.join import tables_of
 from dpnb._plan.measurements import (
+    CountActiveUnits,
+    CountUnits,
     DeviationProducts,
     Discovery,
     JointAggregation,
@@ -27,8 +40,8 @@ from dpnb._plan.measurements import (
     UnitProducts,
     products_of,
 )
-from dpnb._plan.plan import within_units
-from dpnb._plan.privacy_unit import PrivacyUnit, describe_bounds
+from dpnb._plan.plan import Join, PartSource, PerUnit, TableSource, within_units
+from dpnb._plan.privacy_unit import PrivacyUnit, describe_bounds, ordinal
 from dpnb._protocol.glossary import IN_THIS_TABLE
 from dpnb.accounting.prefix_sums import prefix_sum_scales
 
@@ -44,9 +57,73 @@ def contribution(query: LinearQuery, unit: PrivacyUnit) -> str:
     return f"one {unit.column} adds {parts} ({describe_bounds(query.contribution_bounds)})"
 
 
-def explanation(query: LinearQuery, unit: PrivacyUnit) -> list[tuple[str, str]]:
+def uncounted(query: LinearQuery, unit: PrivacyUnit, units: Mapping[str, PrivacyUnit]) -> str | None:
+    """The rows that do not count where a unit has more than its limits allow, in words; None if every row counts.
+
+    `unit` has the limits in the table of the query, `units` those in the tables of the session.
+    """
+    plan = query.plan
+    # Whether a unit has any row at all does not depend on how many of them count.
+    any_row = isinstance(plan.aggregation, CountUnits) and plan.where is None and not plan.group_by
+    if unit.column is None or any_row or isinstance(plan.aggregation, CountActiveUnits):
+        return None
+    beyond = [*_beyond(query, unit, units)]
+    texts = []
+    if beyond:
+        more = "".join(f", or beyond {limit}" for limit in beyond[1:])
+        texts.append(f"rows beyond {beyond[0]} of one {unit.column}{more}{',' if more else ''} are not counted")
+    if query.clip_squared is not None and (norm := query.contribution_bounds.max_norm) is not None:
+        texts.append(f"what one {unit.column} adds is scaled down to at most {norm:g} times the longest row")
+    return "; ".join(texts) or None
+
+
+def _beyond(query: LinearQuery, unit: PrivacyUnit, units: Mapping[str, PrivacyUnit]) -> Iterator[str]:
+    """The last rows that count: of each table, of the query, in a group, and in how many groups and parts."""
+    plan, limits, tables = query.plan, query.contribution_bounds, tables_of(query.plan.source)
+    requested = plan.contribution_bounds.rows_below(unit.max_rows)
+    kind = {Join: " pair", PerUnit: " computed row"}.get(type(plan.source), "")
+    per_group, is_grouped = limits.max_rows_per_group, bool(plan.group_by)
+    if per_group is not None and not is_grouped and max_rows_in_cell(limits) == per_group:
+        requested = per_group  # all rows are in one group
+    for name in tables:
+        rows = units[name].max_rows
+        if rows is not None and (requested is None or kind):
+            yield f"the {ordinal(rows)}{f' in {name}' if len(tables) > 1 else ''}"
+    if requested is not None:
+        yield f"the {ordinal(requested)}{kind}"
+    most = limits.max_rows
+    if is_grouped and per_group is not None and max_rows_in_cell(limits) != most:
+        yield f"the {ordinal(per_group)} in a group"
+    if is_grouped and limits.max_groups is not None and (most is None or limits.max_groups < most):
+        yield f"the {ordinal(limits.max_groups)} group"
+    yield from (f"the {ordinal(parts)} part" for parts in _max_parts(plan.source))
+
+
+def _max_parts(source: TableSource) -> list[int]:
+    """How many parts of a partition a unit counts in, where that is limited."""
+    if isinstance(source, Join):
+        return [*_max_parts(source.left), *_max_parts(source.right)]
+    if isinstance(source, str):
+        return []
+    own = source.max_parts_per_unit if isinstance(source, PartSource) else None
+    return [*([] if own is None else [own]), *_max_parts(source.source)]
+
+
+def left_out(query: LinearQuery, unit: PrivacyUnit, units: Mapping[str, PrivacyUnit]) -> list[tuple[str, str]]:
+    """What an answer does not count, from the plan and public limits alone; pairs of heading and text."""
+    found = [
+        ("not counted", uncounted(query, unit, units)),
+        ("missing values", describe_left_out(query.plan, query.required)),
+    ]
+    return [(heading, text) for heading, text in found if text is not None]
+
+
+def explanation(
+    query: LinearQuery, unit: PrivacyUnit, units: Mapping[str, PrivacyUnit]
+) -> list[tuple[str, str]]:
     """A unit's contribution, the clipping, and the reasons for the noise scale; pairs of heading and text."""
     facts = [("contribution", contribution(query, unit)), ("clipped", _clipped(query, unit))]
+    facts += left_out(query, unit, units)
     facts += [("bounds", text) for text in dict.fromkeys(_within(query, unit))]
     cells = query.cells if not isinstance(query.plan.aggregation, Discovery) else UNKNOWN_CELLS
     if any(isinstance(feature, UnitValueFeature) for feature in query.features):

@@ -152,6 +152,18 @@ class TreeFeature:
             return np.interp(position, np.arange(len(self.edges)), self.edges)
         return self.low + position * self.width
 
+    @cached_property
+    def first_edge(self) -> float:
+        """The upper edge of the leaf that has the lower bound."""
+        return float(self.edges[self.edges > self.low][0]) if self.pieces else self.low + self.width
+
+    @cached_property
+    def last_edge(self) -> float:
+        """The lower edge of the leaf that has the upper bound."""
+        side = "right" if self.whole else "left"
+        edges = self.edges if self.pieces else self.at(np.arange(self.leaves + 1))
+        return float(edges[np.searchsorted(edges, self.high, side) - 1])
+
     @property
     def resolution(self) -> str | None:
         """How far apart numbers may be that are in one leaf, in words; None if each leaf is one whole number."""

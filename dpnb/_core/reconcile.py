@@ -185,6 +185,7 @@ def _with_values(
         notice=answer.notice,
         excluded=answer.excluded,
         condition=answer.condition,
+        uncounted=answer.uncounted,
         measurement_ids=(ids,) * len(answer.keys),
         is_refined=answer.is_refined,
         is_two_way=answer.is_two_way,

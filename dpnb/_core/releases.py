@@ -13,6 +13,7 @@ from time import time_ns
 from typing import Any
 
 from dpnb._compile import LinearQuery
+from dpnb._compile.explanation import uncounted
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.execution.executor import Executor
 from dpnb._core.group_sources import GroupValues, measurement_ids
@@ -23,7 +24,7 @@ from dpnb._core.pricing.pricer import QueryPricer, refuse_separate_shares
 from dpnb._core.pricing.query_state import Released, batch_table_of, request_of
 from dpnb._plan.identity import query_key
 from dpnb._plan.measurements import AnyView, BoundsView, Discovery, MomentsView, Proportions, SlopesView, is_regression
-from dpnb._plan.plan import Plan, describe_plan
+from dpnb._plan.plan import Plan, describe_plan, title_of
 from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb._request import ALWAYS, Conditions, Release
 from dpnb._target import Keys, Target, target_of
@@ -139,7 +140,7 @@ class ReleasePipeline(NotCopyable):
             kind = RegressionAnswer
             more = {"measured": partial(self.numbers_of, reader), "is_final": refinement.is_final}
         return kind(
-            description=reader.description,
+            description=title_of(plan, view, query.contribution_bounds),
             names=tuple([group.name for group in plan.group_by]) if table is None else (table.name,),
             keys=reader.keys if table is None else tuple((row,) for row in table.rows),
             outputs=reader.outputs if table is None else table.outputs,
@@ -149,6 +150,7 @@ class ReleasePipeline(NotCopyable):
             notice=self.notice,
             excluded=excluded,
             condition=reader.condition,
+            uncounted=uncounted(query, self._unit_of(plan), self.pricer.tables.units),
             worst_case=self.pricer.account.individual,
             measurement_ids=sources if table is None else [*sources] * len(table.rows),
             anytime_arrays=partial(_anytime_arrays, reader, table),
@@ -156,6 +158,7 @@ class ReleasePipeline(NotCopyable):
             group_values=() if table else GroupValues.of(query, view, self._unit_of(plan), self._number),
             is_refined=len(refinement.observations) > 1,
             dates=dates_of(plan.aggregation, view),
+            at_bound=reader.at_bound,
             plan=plan,
             view=view,
             cost=cost[0],

@@ -173,6 +173,13 @@ def describe_plan(plan: Plan, view: AnyView) -> str:
     return describe_aggregation(plan.aggregation, view) + plan.scope_description
 
 
+def title_of(plan: Plan, view: AnyView, limits: ContributionBounds) -> str:
+    """`describe_plan` as a title, which says too where the limits of the session make rows like units."""
+    is_declared = limits.max_rows_per_group == 1 != plan.contribution_bounds.max_rows_per_group
+    once = f" ({describe_bounds(ContributionBounds(max_rows_per_group=1))})"
+    return describe_plan(plan, view) + (once if is_declared else "")
+
+
 def describe_level(level: GroupLevel) -> str:
     """A level of groups: a column by its name, anything else by what it is made from."""
     is_column = isinstance(level.expression, Column) and level.expression.name == level.name

@@ -99,6 +99,12 @@ def describe_bounds(limits: ContributionBounds) -> str:
     return ", ".join(texts)
 
 
+def ordinal(number: int) -> str:
+    """A place in an order, for example ``5th``."""
+    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return "first" if number == 1 else f"{number:,}{ending}"
+
+
 def privacy_unit_from(
     column: object,
     schema: Schema,

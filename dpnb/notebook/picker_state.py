@@ -208,6 +208,7 @@ def _facts(preview: Preview, step: CountStep | None) -> list[str]:
     if preview.assumption and not preview.cost.delta and step is None:  # that of a discovery differs between options
         verb = "depends on" if preview.half_widths is None else "is computed from"
         facts.append(f"The expected error {verb} {preview.assumption}.")
+    facts += [f"{heading.capitalize()}: {text}." for heading, text in preview.left_out]
     if preview.refinement_note:
         facts.append(f"Refining later: {preview.refinement_note}.")
     return facts

@@ -13,7 +13,7 @@ from msgspec.structs import replace as replace_fields
 from dpnb._core.core import SessionCore
 from dpnb._core.pricing.previews import count_to_release, explain, previews
 from dpnb._plan.measurements import AnyView, Count, CumulativeCount, PlainView
-from dpnb._plan.plan import Plan, describe_plan
+from dpnb._plan.plan import Plan, title_of
 from dpnb._request import ALWAYS, Conditions, Release
 from dpnb._target import KINDS, Target, TargetKind, Within, refuse_kinds, target_from, target_of
 from dpnb.accounting.exact import Number
@@ -116,7 +116,7 @@ class Query(SelectionMethods):
     @property
     def description(self) -> str:
         """The query in words."""
-        return describe_plan(self.plan, self.view)
+        return title_of(self.plan, self.view, self.runner.tables.unit(self.plan.source).contribution_bounds)
 
     def _head_words(self) -> str:
         if not self.plan.group_by or outputs_of(self.view) is not None:

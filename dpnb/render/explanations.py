@@ -246,6 +246,22 @@ _WARNINGS = [
         "contribution bounds of a unit.",
     ),
     ErrorExplanation(
+        "at-bound",
+        "At the declared bound",
+        "A value beyond the declared bounds counts as the nearer bound, so a largest or smallest value at a bound says "
+        "only that there are values at it or beyond: how far beyond, this table does not answer.",
+        "If wider bounds are plausible, ask the curator for them.",
+    ),
+    ErrorExplanation(
+        "not-counted",
+        "Rows that are not counted",
+        "So that one privacy unit cannot change an answer by much, only as many of its rows count as the curator "
+        "declared, or as few as the query asks for; where a unit has more, the answer is about fewer rows than the "
+        "table has, and how many fewer is private.",
+        "Which rows count does not depend on an answer: they are chosen by a hash, the same ones in every query. For "
+        "their number no interval allows, so a count or a sum may be too small.",
+    ),
+    ErrorExplanation(
         "named",
         "Noise intervals of discovered groups",
         "A group is discovered because its noisy number of units reached a threshold, so noise that raised the number "

@@ -43,6 +43,9 @@ def _previews(previews: Previews) -> Shown:
     if count := first.count_needed:
         below = f"<div>Release first: {_first_html(count, first)}</div>"
         parts.append(ShownPart([f"  release first: {_first_text(count, first)}"], below))
+    for heading, text in first.left_out:
+        below = f"<div>{escape(heading.capitalize())}: {escape(text)}</div>"
+        parts.append(ShownPart([f"  {heading}: {text}"], below))
     return Shown(first.notice, first.description, NOT_RELEASED, parts)
 
 
@@ -108,7 +111,7 @@ def _facts(preview: Preview) -> list[tuple[str, str]]:
         facts.append(("release first", _first_text(preview.count_needed, preview)))
     elif preview.assumption:
         facts.append(("computed from", preview.assumption))
-    facts.append(("contribution", preview.contribution))
+    facts += [("contribution", preview.contribution), *preview.left_out]
     if preview.participation:
         facts.append(("participation", preview.participation))
     if not preview.has_budget:

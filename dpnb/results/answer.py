@@ -86,6 +86,8 @@ class Answer(Estimates):
         Number of observations that this answer combines.
     time : str
         When the request was first made and charged; UTC.
+    at_bound : str or None
+        Which quantiles are at a declared bound, in words.
     worst_case : bool
         Whether the cost is the charge of a unit that the query affects in full; other units were charged less or
         nothing.
@@ -113,6 +115,7 @@ class Answer(Estimates):
     n_observations: int
     time: str
     origin: SessionReference
+    at_bound: str | None = None
     worst_case: bool = False
 
     def refine(
@@ -252,6 +255,11 @@ class Answer(Estimates):
         if self._has_ordered_keys(level):
             return {key: rank for rank, key in enumerate(dict.fromkeys(key[level] for key in self.keys))}
         return super()._ranks(level)
+
+    @property
+    def warnings(self) -> list[tuple[str, str]]:
+        """Warnings about the estimates: the id of the explanation, and the text."""
+        return super().warnings + ([] if self.at_bound is None else [("at-bound", self.at_bound)])
 
     def _content(self) -> tuple[object, ...]:
         return *super()._content(), self.plan, self.cost, self.total_loss, self.time

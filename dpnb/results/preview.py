@@ -82,6 +82,9 @@ class Preview(Unreleased, Displayed):
         How many queries at this cost the filter would admit; None without a budget, or if the cost is 0.
     contribution : str
         What one privacy unit can change, in words.
+    left_out : tuple of (str, str)
+        Which rows the answer does not count: those beyond the limits of a privacy unit, and those with missing values
+        where pandas would count them.  Heading and text of each.
     refinement_note : str or None
         What refining this answer later would cost, if that is more than requesting the smaller error at once.
     assumption : str or None
@@ -139,6 +142,7 @@ class Preview(Unreleased, Displayed):
     participation: str | None = None
     count_needed: CountNeeded | None = None
     rank_note: str | None = None
+    left_out: tuple[tuple[str, str], ...] = ()
     parts: tuple[tuple[str, str], ...] = ()
 
     _kind = "a preview"

@@ -10,7 +10,10 @@ from typing import NamedTuple
 import numpy as np
 
 from dpnb._compile import LinearQuery
+from dpnb._compile.features import TreeFeature
 from dpnb._core.pricing.query_state import Released
+from dpnb._plan.expressions.nodes import Column, Seconds
+from dpnb._plan.expressions.text import iso_text
 from dpnb._plan.measurements import (
     AnyView,
     BoundsView,
@@ -19,6 +22,7 @@ from dpnb._plan.measurements import (
     CumulativeCount,
     Discovery,
     NamedColumn,
+    QuantilesView,
     StandardErrorView,
 )
 from dpnb._plan.plan import describe_plan
@@ -181,6 +185,39 @@ class EstimateReader:
         )
 
     @property
+    def at_bound(self) -> str | None:
+        """Which quantiles are at a declared bound, beyond which values may be, in words; None for none."""
+        shown, found = self.arrays.displayed, []
+        for index, (label, feature, q) in enumerate(self._quantiles):
+            if feature is None or q == 0.5:
+                continue
+            column = shown[:, index]
+            at_end = column >= feature.last_edge if q > 0.5 else column < feature.first_edge
+            if at_end.any():
+                found.append(label + _at_bound(feature, q, at_end.sum(), len(column)))
+        return "; ".join(dict.fromkeys(found)) or None
+
+    @property
+    def _quantiles(self) -> list[tuple[str, TreeFeature | None, float]]:
+        """For each number of a group what it is called, the tree that it is a quantile of, and its level; 0.5 else."""
+        view, labels = self.request.view, self.outputs[1] if self.outputs else ()
+        match view:
+            case QuantilesView(at):
+                views: list[tuple[str, int, float]] = [("", 0, q) for q in at]
+            case ColumnsView(columns):
+                views = [
+                    (f"{label}: ", named.part, named.view.at[0] if isinstance(named.view, QuantilesView) else 0.5)
+                    for label, named in zip(labels, columns, strict=True)
+                ]
+            case _:
+                views = []
+        return [(label, self._tree(part), q) for label, part, q in views]
+
+    def _tree(self, part: int) -> TreeFeature | None:
+        feature = self.query.features[self.query.parts[part][1]]
+        return feature if isinstance(feature, TreeFeature) else None
+
+    @property
     def error(self) -> str:
         """Half-widths of the intervals, in words."""
         return describe_error(self.arrays.half_width, self.outputs, decimal_down(self.request.target.confidence))
@@ -225,3 +262,14 @@ class EstimateReader:
 
     def _estimate(self, refinement: CombinedObservations, radius: Floats) -> IntervalArrays:
         return estimate(self.query, self.request.view, *refinement.combined, radius, self.schema)
+
+
+def _at_bound(feature: TreeFeature, q: float, groups: int, of: int) -> str:
+    """That a quantile is at the bound of its column, and in how many groups."""
+    node, end = feature.expression, feature.high if q > 0.5 else feature.low
+    bound = f"{end:.15g}"
+    if isinstance(node, Seconds):
+        node, bound = node.inner, iso_text(end)[:10]
+    kind = "declared bound" if isinstance(node, Column) else "bound"
+    some = f" in {groups:,} of {of:,} groups" if of > 1 else ""
+    return f"at the {kind} {bound}{some}, as which {'larger' if q > 0.5 else 'smaller'} values count"

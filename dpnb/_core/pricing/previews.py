@@ -8,13 +8,13 @@ from functools import cached_property
 
 import numpy as np
 
-from dpnb._compile.explanation import contribution, explanation
+from dpnb._compile.explanation import contribution, explanation, left_out
 from dpnb._core.pricing.pricer import QueryPricer, refuse_after_final
 from dpnb._core.pricing.public_knowledge import RowCounts, count_code, count_needed, rows_needed
 from dpnb._core.pricing.query_state import QueryState
 from dpnb._plan.description import answer_unit
 from dpnb._plan.measurements import AnyView, ColumnsView, Discovery, PlainView
-from dpnb._plan.plan import Plan, describe_plan
+from dpnb._plan.plan import Plan, describe_plan, title_of
 from dpnb._target import Keys, Target, target_from
 from dpnb.accounting.exact import decimal_down
 from dpnb.accounting.filters import Filter
@@ -69,6 +69,10 @@ class _PreviewedQuery(NotCopyable):
     def _contribution(self) -> str:
         return contribution(self._state.query, self._pricer.tables.unit(self._plan.source))
 
+    @cached_property
+    def _left_out(self) -> tuple[tuple[str, str], ...]:
+        return tuple(left_out(self._state.query, self._pricer.tables.unit(self._plan.source), self._pricer.tables.units))
+
     def preview(self, target: Target, notice: str | None) -> Preview:
         pricer, plan, view, filter_ = self._pricer, self._plan, self._view, self._filter
         account = pricer.account
@@ -105,6 +109,7 @@ class _PreviewedQuery(NotCopyable):
             max_mu=None if fits else account.max_mu(state.known_loss),
             max_repetitions=filter_.max_repetitions(counted),
             contribution=self._contribution,
+            left_out=self._left_out,
             refinement_note=guarantee.refining,
             assumption=_assumption(state, rows, errors, total, target),
             assumed_description=None if errors is None else assumed,
@@ -148,7 +153,8 @@ def _participation(filter_: Filter, cost: Loss, *, is_standalone: bool) -> str |
 def explain(pricer: QueryPricer, plan: Plan, view: AnyView) -> tuple[str, list[tuple[str, str]]]:
     """The query in words, and what one unit can change in it."""
     query = pricer.tables.compile(plan)
-    return describe_plan(plan, view), explanation(query, pricer.tables.unit(plan.source))
+    title = title_of(plan, view, query.contribution_bounds)
+    return title, explanation(query, pricer.tables.unit(plan.source), pricer.tables.units)
 
 
 def _scale(state: QueryState, total: GDP) -> float:

@@ -115,6 +115,15 @@ R = TypeVar("R")
 # --- the sampling error of two answers --------------------------------------------------------------------------------
 
 
+ABOUT = ("notice", "excluded", "condition", "uncounted")
+"""What is said about an answer, and then also about what is computed from it."""
+
+
+def _both(one: str | None, other: str | None) -> str | None:
+    """What is said about either of two answers."""
+    return "; ".join(dict.fromkeys(text for text in (one, other) if text)) or None
+
+
 def _repeated(values: Sequence[Any], count: int) -> Sequence[Any]:
     return tuple(values) * count if len(values) == 1 else values
 
@@ -196,8 +205,6 @@ class Operators(Generic[E]):
         measurement_ids: Any
         confidence: Any
         notice: Any
-        excluded: Any
-        condition: Any
         is_scalar: Any
         dates: Any
 
@@ -383,9 +390,7 @@ class Operators(Generic[E]):
             ),
             is_refined=refined,
             measurement_ids=tuple(mine | others for mine, others in id_pairs),
-            notice=self.notice or other.notice,
-            excluded=self.excluded or other.excluded,
-            condition=self.condition or other.condition,
+            **{name: _both(getattr(self, name), getattr(other, name)) for name in ABOUT},
             decimals=None,
         )
 

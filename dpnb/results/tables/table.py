@@ -59,6 +59,8 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Intervals, E
         Which units are counted, if some may be excluded.
     condition : str or None
         The condition under which its intervals hold, if any.
+    uncounted : str or None
+        Which rows are not counted where a privacy unit has more than its limits allow.
     measurement_ids : sequence of frozenset
         For each group, the measurements that it is computed from.
     anytime_arrays : IntervalArrays, callable or None
@@ -104,6 +106,7 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Intervals, E
     notice: str | None = None
     excluded: str | None = None
     condition: str | None = None
+    uncounted: str | None = None
     measurement_ids: MeasurementIds = field(default=(), repr=False)
     anytime_arrays: Deferred = Deferred()  # noqa: RUF009  (a descriptor)
     population_arrays: Deferred = Deferred()  # noqa: RUF009  (a descriptor)
@@ -277,7 +280,8 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Intervals, E
     def _with(self, words: str, function: Callable[[IntervalArrays], IntervalArrays], **changes: Any) -> Estimates:
         """Other estimates, from a function of intervals of each kind."""
         same = ("names", "keys", "outputs", "is_refined", "measurement_ids", "confidence", "simultaneous", "notice")
-        fields = {name: getattr(self, name) for name in (*same, "group_values", "excluded", "condition")}
+        same = (*same, "group_values", "excluded", "condition", "uncounted")
+        fields = {name: getattr(self, name) for name in same}
         return Estimates(**{**fields, "description": words, **self._intervals(function), **changes})
 
     def _ranks(self, level: int) -> dict[Key, int]:
@@ -348,6 +352,8 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Intervals, E
         warnings += self._point_warnings()
         if self.condition is not None:
             warnings.append(("named", f"intervals {self.condition}"))
+        if self.uncounted is not None:
+            warnings.append(("not-counted", self.uncounted))
         if self.excluded is not None:
             warnings.append(("excluded-units", self.excluded))
         return warnings
