@@ -81,7 +81,7 @@ def _beyond(query: LinearQuery, unit: PrivacyUnit, units: Mapping[str, PrivacyUn
     """The last rows that count: of each table, of the query, in a group, and in how many groups and parts."""
     plan, limits, tables = query.plan, query.contribution_bounds, tables_of(query.plan.source)
     requested = plan.contribution_bounds.rows_below(unit.max_rows)
-    kind = {Join: " pair", PerUnit: " computed row"}.get(type(plan.source), "")
+    kind = " pair" if isinstance(plan.source, Join) else " computed row" if isinstance(plan.source, PerUnit) else ""
     per_group, is_grouped = limits.max_rows_per_group, bool(plan.group_by)
     if per_group is not None and not is_grouped and max_rows_in_cell(limits) == per_group:
         requested = per_group  # all rows are in one group
@@ -118,9 +118,7 @@ def left_out(query: LinearQuery, unit: PrivacyUnit, units: Mapping[str, PrivacyU
     return [(heading, text) for heading, text in found if text is not None]
 
 
-def explanation(
-    query: LinearQuery, unit: PrivacyUnit, units: Mapping[str, PrivacyUnit]
-) -> list[tuple[str, str]]:
+def explanation(query: LinearQuery, unit: PrivacyUnit, units: Mapping[str, PrivacyUnit]) -> list[tuple[str, str]]:
     """A unit's contribution, the clipping, and the reasons for the noise scale; pairs of heading and text."""
     facts = [("contribution", contribution(query, unit)), ("clipped", _clipped(query, unit))]
     facts += left_out(query, unit, units)

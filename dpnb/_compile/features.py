@@ -160,9 +160,8 @@ class TreeFeature:
     @cached_property
     def last_edge(self) -> float:
         """The lower edge of the leaf that has the upper bound."""
-        side = "right" if self.whole else "left"
-        edges = self.edges if self.pieces else self.at(np.arange(self.leaves + 1))
-        return float(edges[np.searchsorted(edges, self.high, side) - 1])
+        edges = self.edges if self.pieces else self.at(np.arange(self.leaves + 1.0))
+        return float(edges[edges <= self.high if self.whole else edges < self.high][-1])
 
     @property
     def resolution(self) -> str | None:

@@ -1,7 +1,7 @@
 """Conditions that leave out rows with missing values where pandas keeps them.
 
-A comparison with a missing value is neither true nor false here, so its row does not count, whether it is negated or
-not.  In pandas it is false, and ``!=`` is true.  So ``!=``, ``~`` and ``not in`` keep rows there that do not count here.
+A comparison with a missing value is neither true nor false here, so its row does not count, negated or not.  In pandas
+it is false, and ``!=`` is true, so ``!=``, ``~`` and ``not in`` keep rows there that do not count here.
 Which columns have missing values is private: what is found follows from the plan alone.
 """
 
@@ -49,8 +49,8 @@ def describe_left_out(plan: Plan, required: Iterable[Expression]) -> str | None:
     (condition, terms), *others = found.items()
     kept = " | ".join([as_operand(condition), *(f"{as_operand(term)}.isna()" for term in terms)])
     text = (
-        f"rows where {' or '.join(map(words, terms))} is missing do not count in {as_code(condition)}, unlike in pandas; "
-        f"write {kept} to count them"
+        f"rows where {' or '.join(map(words, terms))} is missing do not count in {as_code(condition)}, unlike in "
+        f"pandas; write {kept} to count them"
     )
     listed = [as_code(other) for other, _ in others[: MAX_SAID - 1]]
     more = [f"{len(others) - len(listed)} more"] if len(others) > len(listed) else []

@@ -1,9 +1,11 @@
-"""The public name that was probably meant: "did you mean ...?" in error messages."""
+"""What an error message can name: the public name that was probably meant, and the library that called."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from difflib import get_close_matches
+from types import FrameType
 
 MAX_COMPARED = 2_000
 """Largest number of names that are compared: a comparison takes microseconds, and a list of categories may be long."""
@@ -39,3 +41,32 @@ def did_you_mean(name: object, possible: Iterable[object]) -> str:
     """
     match = closest(name, possible)
     return "" if match is None else f"; did you mean {match!r}?"
+
+
+# --- the library that calls -------------------------------------------------------------------------------------------
+
+LIBRARIES = ("pandas", "matplotlib", "seaborn", "plotly", "statsmodels", "patsy", "formulaic", "sklearn", "scipy",
+             "polars", "narwhals", "pyarrow", "numpy")  # fmt: skip
+"""Libraries whose functions analysts call on a table."""
+
+MAX_FRAMES = 60
+"""Largest number of stack frames that are looked at."""
+
+
+def calling_function() -> tuple[str, str] | None:
+    """The library and the function that the analyst's code called, if a library's code is calling into dpnb.
+
+    Only names of modules and functions on the call stack are read, never their variables.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    called = None
+    for _ in range(MAX_FRAMES):
+        if frame is None:
+            break
+        root = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+        if root in LIBRARIES:
+            called = (root, frame.f_code.co_name)
+        elif root != "dpnb" or called is not None:
+            return called if root != "dpnb" else None  # dpnb itself uses narwhals and numpy
+        frame = frame.f_back
+    return called

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
@@ -15,6 +16,7 @@ from dpnb.frame.coerce import aggregation_for, literal
 from dpnb.frame.columns.column_expr import ColumnExpr, filtered, node_of
 from dpnb.frame.columns.series import Series
 from dpnb.frame.columnwise import ColumnwiseAggregations
+from dpnb.frame.compatibility.callers import is_temporary, references_of
 from dpnb.frame.compatibility.docstrings import describe_options
 from dpnb.frame.compatibility.numpy_functions import NumpyFunctions
 from dpnb.frame.compatibility.options import AGGREGATION, PandasOptions, check_options
@@ -106,11 +108,18 @@ class Frame(ColumnwiseAggregations, Regressions, Grouping, Joins, TextQueries, N
                 f"df[{key!r}] = ...: rows cannot be changed; one column is set by its name, as in "
                 + self._example("df['new'] = {number} * 2")
             )
+        if is_temporary(references_of(self), sys._getframe(1)):
+            raise PlanError(
+                f"[{key!r}] = ...: would be lost, since only this statement has the table: session.frame, and every "
+                f"selection, is a new one each time; give it a name, as in df = session.frame, then df[{key!r}] = ..."
+            )
         if key == self._view.unit:
             raise PlanError(f"df[{key!r}] = ...: {key!r} identifies the privacy unit; choose another name")
         self._view = self.assign(**{key: value})._view
 
     def __delitem__(self, key: object) -> None:
+        if is_temporary(references_of(self), sys._getframe(1)):
+            raise PlanError(f"del [{key!r}]: would be lost; give the table a name, as in df = session.frame")
         self._view = self.drop(columns=[key])._view
 
     def pop(self, item: str) -> Series:

@@ -108,10 +108,24 @@ def test_an_interval_that_clipping_reduced_to_one_value_decides_nothing_about_th
     assert ((certain > 0).outcome, (certain == 0).outcome) == (False, True)
 
 
-def test_equality_of_answers_and_other_objects_is_a_plain_truth_value() -> None:
+def test_equality_of_two_answers_is_decided_by_the_interval_of_their_difference() -> None:
+    answer, near, far = made((3, 2, 4)), made((4, 3, 5), source=2), made((9, 8, 10), source=3)
+    assert (answer == near).outcome is (answer != near).outcome is None
+    assert ((answer == far).outcome, (answer != far).outcome) == (False, True)
+    assert str(answer == far).startswith("[mean of x] - [mean of x] == 0")
+    with pytest.raises(RequestError, match=r"== 0: too close to say"):
+        assert answer == near
+    with pytest.raises(RequestError, match=r"^==: mean of x and mean of x use the same noise"):
+        assert answer == made((3, 2, 5))
+    with pytest.raises(RequestError, match=r"^==: both answers must have the same groups"):
+        assert answer != made((1, 0, 2), (2, 1, 3))
+    with pytest.raises(RequestError, match=r"^==: an answer is compared with a number or another answer; got a Series"):
+        assert answer == pd.Series([3.0])
+
+
+def test_equality_with_the_same_answer_and_with_other_objects_is_a_plain_truth_value() -> None:
     answer = made((3, 2, 4))
-    assert (answer == made((3, 2, 4)), answer == made((3, 2, 5))) == (True, False)
-    assert (answer != made((3, 2, 4)), answer != made((3, 2, 5))) == (False, True)
+    assert (answer == made((3, 2, 4)), answer != made((3, 2, 4))) == (True, False)
     assert (answer == "3", answer == None, answer != None, answer == True) == (False, False, True, False)  # noqa: E711, E712
     assert answer in [made((3, 2, 4))]
     assert len({answer, made((3, 2, 4))}) == 1

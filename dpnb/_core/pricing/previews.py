@@ -71,7 +71,9 @@ class _PreviewedQuery(NotCopyable):
 
     @cached_property
     def _left_out(self) -> tuple[tuple[str, str], ...]:
-        return tuple(left_out(self._state.query, self._pricer.tables.unit(self._plan.source), self._pricer.tables.units))
+        return tuple(
+            left_out(self._state.query, self._pricer.tables.unit(self._plan.source), self._pricer.tables.units)
+        )
 
     def preview(self, target: Target, notice: str | None) -> Preview:
         pricer, plan, view, filter_ = self._pricer, self._plan, self._view, self._filter

@@ -154,8 +154,9 @@ def _public_values(node: Expression, schema: Schema) -> Sequence[Key] | None:
     if isinstance(kind, Boolean):
         return (False, True)
     if isinstance(kind, Numeric) and kind.whole and kind.magnitude <= MAX_EXACT_INTEGER:
-        if (kind.high - kind.low) / kind.step < MAX_KEYS:
-            return range(math.ceil(kind.low), math.floor(kind.high) + 1, kind.step)
+        keys = range(math.ceil(kind.low), math.floor(kind.high) + 1, kind.step)
+        if len(keys) <= MAX_KEYS:
+            return keys
     raise PlanError(
         f"groups of {words(node)}: must be public, and this is {described(kind)}; group by {_public_parts(node, kind)}"
     )

@@ -1,19 +1,18 @@
 """The library function that received a private table or column, so that the refusal can name its counterpart here.
 
-Only names of modules and functions on the call stack are read, never their variables.
+Also the assignment to a table that has no name, which would be lost.
 """
 
 from __future__ import annotations
 
+import dis
 import sys
 from collections.abc import Callable, Mapping
 from types import FrameType
+from typing import Any
 
+from dpnb._plan.suggestions import calling_function
 from dpnb.errors import PlanError
-
-LIBRARIES = ("pandas", "matplotlib", "seaborn", "plotly", "statsmodels", "patsy", "formulaic", "sklearn", "scipy",
-             "polars", "narwhals", "pyarrow", "numpy")  # fmt: skip
-"""Libraries whose functions analysts call on a table."""
 
 _FUNCTIONS: dict[tuple[str, str], str] = {
     ("pandas", "cut"): "dpnb.cut({number}, 5)",
@@ -55,10 +54,6 @@ _PROTOCOLS = ("__dataframe__", "__arrow_c_stream__", "__arrow_c_array__", "toPan
 _SUMMARIES = "{number}.mean(), {number}.quantile([0.1, 0.9]) or {category}.value_counts()"
 
 
-MAX_FRAMES = 60
-"""Largest number of stack frames that are looked at."""
-
-
 def refusal_for_caller(examples: Mapping[str, str]) -> None:
     """Refuse by name if a library's function has received a private object; return if no library is calling.
 
@@ -86,17 +81,49 @@ def refuse_request_for_rows(attribute: str, examples: Callable[[], Mapping[str, 
         refusal_for_caller(examples())
 
 
-def calling_function() -> tuple[str, str] | None:
-    """The library and the function that the analyst's code called, if a library's code is calling into dpnb."""
-    frame: FrameType | None = sys._getframe(1)
-    called = None
-    for _ in range(MAX_FRAMES):
-        if frame is None:
-            break
-        root = str(frame.f_globals.get("__name__", "")).partition(".")[0]
-        if root in LIBRARIES:
-            called = (root, frame.f_code.co_name)
-        elif root != "dpnb" or called is not None:
-            return called if root != "dpnb" else None  # dpnb itself uses narwhals and numpy
-        frame = frame.f_back
-    return called
+# --- assignments to a table without a name ----------------------------------------------------------------------------
+
+VARIABLES = ("LOAD_NAME", "LOAD_GLOBAL", "LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF")
+"""Instructions that load a variable, besides those whose names begin with ``LOAD_FAST``."""
+
+
+class _Assigned:
+    """An object that notes how many references there are to it while it is assigned to."""
+
+    references = 0
+
+    def __setitem__(self, key: object, value: object) -> None:
+        _Assigned.references = references_of(self)
+
+
+def references_of(assigned: Any) -> int:
+    """The number of references to an object, as its own `__setitem__` sees it."""
+    return sys.getrefcount(assigned)
+
+
+_Assigned()[0] = None  # the number for an object that nothing else refers to
+
+
+def is_temporary(references: int, caller: FrameType) -> bool:
+    """Whether a statement such as ``session.frame["x"] = ...`` changes an object that is gone after it.
+
+    Nothing else refers to the object, and no variable holds it: later versions of Python do not count the reference of
+    a local variable.  `references` are those of `references_of`; `caller` is the frame that runs the statement.
+    """
+    if references > _Assigned.references:
+        return False
+    code = [*dis.get_instructions(caller.f_code)]
+    at = next((number for number, one in enumerate(code) if one.offset == caller.f_lasti), None)
+    if at is None or code[at].opname not in ("STORE_SUBSCR", "DELETE_SUBSCR"):
+        return False
+    start = _start(code[at])
+    loads = [one.opname for one in code[:at] if start is not None and _start(one) == start]
+    return bool(loads) and not (loads[-1] in VARIABLES or loads[-1].startswith("LOAD_FAST"))
+
+
+def _start(instruction: dis.Instruction) -> tuple[int, int] | None:
+    """Where the expression of an instruction begins, by line and column; None if that is not known."""
+    places = instruction.positions
+    if places is None or places.lineno is None or places.col_offset is None:
+        return None
+    return places.lineno, places.col_offset

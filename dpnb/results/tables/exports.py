@@ -6,7 +6,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
+from dpnb._plan.suggestions import calling_function
 from dpnb.errors import AnswerAttributeError, RequestError
 from dpnb.results.display import to_markdown, to_picture
 
@@ -85,6 +87,10 @@ class EstimatesPlot:
 # --- released estimates as files and as values of Python --------------------------------------------------------------
 
 
+CONSTRUCTORS = ("__init__", "__new__", "__setitem__", "insert", "assign", "from_records")
+"""Functions of pandas that make columns of an object, by their positions."""
+
+
 class Exports:
     """pandas' export methods, over the table of `to_pandas`: estimate, low, high and noise_scale of each number.
 
@@ -93,8 +99,20 @@ class Exports:
     """
 
     if TYPE_CHECKING:
+        description: Any
+        estimate: Any
         is_scalar: Any
         to_pandas: Callable[[], pd.DataFrame]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """The estimates without their intervals; refused where pandas would lose their groups too."""
+        library, function = calling_function() or ("", "")
+        if library == "pandas" and function in CONSTRUCTORS:
+            raise RequestError(
+                f"pandas: a table made from {self.description} itself would have neither its groups nor its intervals; "
+                "use .to_pandas(), which has both, or .estimate, which has the groups"
+            )
+        return np.array(self.estimate, dtype=dtype)
 
     def to_csv(self, path_or_buf: Any = None, **options: Any) -> str | None:
         """The table of `to_pandas` as CSV: written to a file, or returned as a str without `path_or_buf`.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -87,3 +89,51 @@ class Intervals:
             "arrays": function(self.arrays),
             **{name: None if arrays is None else function(arrays) for name, arrays in others.items()},
         }
+
+
+# --- what two answers have in common ----------------------------------------------------------------------------------
+
+
+ABOUT = ("notice", "excluded", "condition", "uncounted")
+"""What is said about an answer, and then also about what is computed from it."""
+
+
+def said_of_both(one: str | None, other: str | None) -> str | None:
+    """What is said about either of two answers."""
+    return "; ".join(dict.fromkeys(text for text in (one, other) if text)) or None
+
+
+def repeated(values: Sequence[Any], count: int) -> Sequence[Any]:
+    """A value for each of `count` groups, where there may be one for all."""
+    return tuple(values) * count if len(values) == 1 else values
+
+
+def are_apart(one: Sequence[Any], other: Sequence[Any]) -> bool:
+    """Whether no unit is in two groups that are combined: some expression has another value in each."""
+    if not one or not other:
+        return False
+    pairs = zip(one, repeated(other, len(one)), strict=False)
+    return all(
+        any(by in others and others[by] != value for by, value in mine)
+        for mine, others in ((a, dict(b)) for a, b in pairs)
+    )
+
+
+def with_sampling(one: Any, apart: bool, *, anytime: bool) -> IntervalArrays | None:
+    """The population intervals of an operand, such that the sampling errors may be added in quadrature.
+
+    Errors of the same units may be dependent, but their standard deviations a and b at most add up, and
+    ``(a + b)^2 <= 2 a^2 + 2 b^2``.
+    """
+    noise, sampled = one.arrays, one.population_arrays
+    if anytime:
+        noise, sampled = one.anytime_arrays or noise, one.anytime_population_arrays or sampled
+    if sampled is None or apart:
+        return sampled  # type: ignore[no-any-return]
+    below, above = (math.sqrt(2.0) * distance for distance in sampled.beyond(noise))
+    found: IntervalArrays = noise.widened(below, above)
+    unknown = np.isnan(sampled.low)
+    low, high = (np.where(unknown, np.nan, end) for end in (found.low, found.high))
+    return replace(
+        found, low=low, high=high, raw=(found.value, low, high), whole_range=found.has_whole_range & ~unknown
+    )

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, Self, TypeVar
@@ -33,6 +33,7 @@ from dpnb.copying import NotCopyable
 from dpnb.errors import RequestError
 from dpnb.results.estimates.noisy import Cells, IntervalArrays
 from dpnb.results.tables.comparison import Comparison
+from dpnb.results.tables.intervals import ABOUT, are_apart, repeated, said_of_both, with_sampling
 from dpnb.schema import plain
 
 # --- estimates computed from estimates --------------------------------------------------------------------------------
@@ -111,52 +112,6 @@ REFLECTED = {
 
 E = TypeVar("E")
 R = TypeVar("R")
-
-# --- the sampling error of two answers --------------------------------------------------------------------------------
-
-
-ABOUT = ("notice", "excluded", "condition", "uncounted")
-"""What is said about an answer, and then also about what is computed from it."""
-
-
-def _both(one: str | None, other: str | None) -> str | None:
-    """What is said about either of two answers."""
-    return "; ".join(dict.fromkeys(text for text in (one, other) if text)) or None
-
-
-def _repeated(values: Sequence[Any], count: int) -> Sequence[Any]:
-    return tuple(values) * count if len(values) == 1 else values
-
-
-def _are_apart(one: Sequence[Any], other: Sequence[Any]) -> bool:
-    """Whether no unit is in two groups that are combined: some expression has another value in each."""
-    if not one or not other:
-        return False
-    pairs = zip(one, _repeated(other, len(one)), strict=False)
-    return all(
-        any(by in others and others[by] != value for by, value in mine)
-        for mine, others in ((a, dict(b)) for a, b in pairs)
-    )
-
-
-def _with_sampling(one: Any, apart: bool, *, anytime: bool) -> IntervalArrays | None:
-    """The population intervals of an operand, such that the sampling errors may be added in quadrature.
-
-    Errors of the same units may be dependent, but their standard deviations a and b at most add up, and
-    ``(a + b)^2 <= 2 a^2 + 2 b^2``.
-    """
-    noise, sampled = one.arrays, one.population_arrays
-    if anytime:
-        noise, sampled = one.anytime_arrays or noise, one.anytime_population_arrays or sampled
-    if sampled is None or apart:
-        return sampled  # type: ignore[no-any-return]
-    below, above = (math.sqrt(2.0) * distance for distance in sampled.beyond(noise))
-    found: IntervalArrays = noise.widened(below, above)
-    unknown = np.isnan(sampled.low)
-    low, high = (np.where(unknown, np.nan, end) for end in (found.low, found.high))
-    return replace(
-        found, low=low, high=high, raw=(found.value, low, high), whole_range=found.has_whole_range & ~unknown
-    )
 
 
 def _leaves_private_objects(method: Callable[[Any, object], R]) -> Callable[[Any, object], R]:
@@ -294,6 +249,7 @@ class Operators(Generic[E]):
         """Compare with a number; another answer is subtracted first, and the difference compared with 0."""
         self._refuse_dates(sign)
         if isinstance(other, Operators):
+            self._refuse_other(sign, other)
             between: Any = self - other
             compared: Comparison = between._compare(sign, 0)
             return compared
@@ -308,6 +264,28 @@ class Operators(Generic[E]):
         wider = self.population_arrays  # where one number has none, the comparison is about the table
         wider = None if wider is None or np.isnan(wider.low).any() else wider
         return Comparison(operator=sign, number=number, population_arrays=wider, **fields)
+
+    def _refuse_other(self, sign: str, other: Any) -> list[tuple[Any, Any]]:
+        """Refuse an answer with other groups, another confidence or the same noise; the measurements of each group."""
+        if not other.is_scalar and (other.names, other.keys, other.outputs) != (self.names, self.keys, self.outputs):
+            raise RequestError(
+                f"{sign}: both answers must have the same groups, or one of them must be a single number; got "
+                f"{self.description} and {other.description}; select one group with [key]"
+            )
+        if other.confidence != self.confidence:
+            raise RequestError(
+                f"{sign}: both answers must have the same confidence; got {self.confidence:g} and "
+                f"{other.confidence:g}; release both with the same confidence="
+            )
+        other_ids = [*other.measurement_ids] * len(self.measurement_ids) if other.is_scalar else other.measurement_ids
+        id_pairs = list(zip(self.measurement_ids, other_ids, strict=True))
+        if any(mine & others for mine, others in id_pairs):
+            raise RequestError(
+                f"{sign}: {self.description} and {other.description} use the same noise, so their errors are not "
+                "independent; query the result directly, for example with .proportions() of an answer or .ratio() of "
+                "columns"
+            )
+        return id_pairs
 
     def _refuse_dates(self, verb: str) -> None:
         """Refuse arithmetic of dates, whose intervals are intervals of time."""
@@ -351,31 +329,14 @@ class Operators(Generic[E]):
             if sign == "/":
                 return whole._mapped(lambda cells: scaled(cells, 1 / number))
             return whole._mapped(lambda cells: combine(cells, constant))
-        if not other.is_scalar and (other.names, other.keys, other.outputs) != (self.names, self.keys, self.outputs):
-            raise RequestError(
-                f"{sign}: both answers must have the same groups, or one of them must be a single number; got "
-                f"{self.description} and {other.description}; select one group with [key]"
-            )
-        if other.confidence != self.confidence:
-            raise RequestError(
-                f"{sign}: both answers must have the same confidence; got {self.confidence:g} and "
-                f"{other.confidence:g}; release both with the same confidence="
-            )
-        other_ids = [*other.measurement_ids] * len(self.measurement_ids) if other.is_scalar else other.measurement_ids
-        id_pairs = list(zip(self.measurement_ids, other_ids, strict=True))
-        if any(mine & others for mine, others in id_pairs):
-            raise RequestError(
-                f"{sign}: {self.description} and {other.description} use the same noise, so their errors are not "
-                "independent; query the result directly, for example with .proportions() of an answer or .ratio() of "
-                "columns"
-            )
+        id_pairs = self._refuse_other(sign, other)
         whole = self._part(f"[{self.description}] {sign} [{other.description}]", slice(None), slice(None))
         anytime = combine(self.anytime_arrays or self.arrays, other.anytime_arrays or other.arrays)
         refined = self.is_refined or other.is_refined
-        apart = _are_apart(self.group_values, other.group_values)
+        apart = are_apart(self.group_values, other.group_values)
 
         def sampled(*, anytime: bool) -> IntervalArrays | None:
-            mine, others = (_with_sampling(one, apart, anytime=anytime) for one in (self, other))
+            mine, others = (with_sampling(one, apart, anytime=anytime) for one in (self, other))
             return None if mine is None or others is None else combine(mine, others)
 
         return replace(
@@ -386,11 +347,11 @@ class Operators(Generic[E]):
             anytime_population_arrays=sampled(anytime=True),
             group_values=tuple(
                 mine & others
-                for mine, others in zip(self.group_values, _repeated(other.group_values, len(id_pairs)), strict=False)
+                for mine, others in zip(self.group_values, repeated(other.group_values, len(id_pairs)), strict=False)
             ),
             is_refined=refined,
             measurement_ids=tuple(mine | others for mine, others in id_pairs),
-            **{name: _both(getattr(self, name), getattr(other, name)) for name in ABOUT},
+            **{name: said_of_both(getattr(self, name), getattr(other, name)) for name in ABOUT},
             decimals=None,
         )
 

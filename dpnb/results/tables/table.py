@@ -8,15 +8,16 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpnb._plan.unreleased import Unreleased
+from dpnb.copying import NotCopyable
 from dpnb.errors import RequestError
 from dpnb.results.display import Displayed
 from dpnb.results.estimates.noisy import IntervalArrays
 from dpnb.results.tables.comparison import Comparison
 from dpnb.results.tables.exports import EstimatesPlot, Exports
 from dpnb.results.tables.index import COLUMNS, Deferred, UnknownNames, durations, pandas_index, points_in_time
-from dpnb.results.tables.intervals import Intervals
+from dpnb.results.tables.intervals import ABOUT, Intervals
 from dpnb.results.tables.operators import Operators
 from dpnb.results.tables.pandas_methods import PandasMethods
 from dpnb.schema import Key, plain
@@ -181,10 +182,6 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Intervals, E
         shaped = series.unstack(sort=False) if self.names and self.outputs else series
         return shaped.infer_objects() if self.dates else shaped
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        """The estimates without their intervals."""
-        return np.array(self.estimate, dtype=dtype)
-
     def __float__(self) -> float:
         if not self.is_scalar:
             raise RequestError(
@@ -279,9 +276,17 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Intervals, E
 
     def _with(self, words: str, function: Callable[[IntervalArrays], IntervalArrays], **changes: Any) -> Estimates:
         """Other estimates, from a function of intervals of each kind."""
-        same = ("names", "keys", "outputs", "is_refined", "measurement_ids", "confidence", "simultaneous", "notice")
-        same = (*same, "group_values", "excluded", "condition", "uncounted")
-        fields = {name: getattr(self, name) for name in same}
+        same = (
+            "names",
+            "keys",
+            "outputs",
+            "is_refined",
+            "measurement_ids",
+            "confidence",
+            "simultaneous",
+            "group_values",
+        )
+        fields = {name: getattr(self, name) for name in (*same, *ABOUT)}
         return Estimates(**{**fields, "description": words, **self._intervals(function), **changes})
 
     def _ranks(self, level: int) -> dict[Key, int]:
@@ -323,13 +328,18 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Intervals, E
         )
 
     def __eq__(self, other: object) -> bool | Comparison:  # type: ignore[override]
-        """Whether another answer is the same; with a number, what the interval says."""
-        if isinstance(other, int | float | np.number) and not isinstance(other, bool):
-            return self._compare("==", other)
-        return type(other) is type(self) and self._content() == other._content()
+        """True for the same answer; with a number or another answer, what the interval says."""
+        if isinstance(other, NotCopyable | Unreleased):
+            return NotImplemented
+        if type(other) is type(self) and self._content() == other._content():
+            return True
+        is_number = isinstance(other, int | float | np.number) and not isinstance(other, bool)
+        return self._compare("==", other) if is_number or hasattr(other, "__array__") else False
 
     def __ne__(self, other: object) -> bool | Comparison:  # type: ignore[override]
-        same = self == other
+        same = self.__eq__(other)
+        if same is NotImplemented:
+            return NotImplemented
         return ~same if isinstance(same, Comparison) else not same
 
     def __hash__(self) -> int:
