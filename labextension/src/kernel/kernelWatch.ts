@@ -173,8 +173,9 @@ export class KernelWatch implements IDisposable {
     }
   }
 
-  private _clear(view: LedgerView): void {
+  private _clear(view: { kind: 'restarted' | 'dead' }): void {
     this._generation += 1;
+    const hadSession = hasSession(this._view);
     if ('snapshot' in this._view) {
       this._replaced.add(this._view.snapshot.process_id);
     }
@@ -182,7 +183,7 @@ export class KernelWatch implements IDisposable {
     this._commId = null;
     this.runs.clear();
     this._logs.forget();
-    this._set(view);
+    this._set(hadSession ? view : without[view.kind]);
   }
 
   /** Request the state of the kernel; the reply is a broadcast. */
@@ -230,3 +231,10 @@ export class KernelWatch implements IDisposable {
     return this._commId !== null && sendToComm(this.kernel, this._commId, { ...request });
   }
 }
+
+/** Whether a session was shown, whose spent budget a reader may ask for when its kernel has ended. */
+const hasSession = (view: LedgerView): boolean =>
+  'snapshot' in view ? view.snapshot.sessions.length > 0 : view.kind === 'restarted' || view.kind === 'dead';
+
+/** What is shown instead where there was no session: nothing about budgets. */
+const without = { restarted: { kind: 'no-dpnb' }, dead: { kind: 'no-kernel' } } as const;

@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, it, vi } from 'vitest';
 
 import { TabCache } from '../../kernel/cache';
 import { BUSY_AFTER } from '../../kernel/busy';
+import { message } from '../../dom/format';
 import { KernelWatch } from '../../kernel/kernelWatch';
 import type { ISnapshot } from '../../protocol/snapshot';
 import { FakeKernel, settle } from '../fakeKernel';
@@ -81,7 +82,7 @@ describe('asking', () => {
     open();
     await settle();
     expect(kernel.sent).toEqual([]);
-    expect(watched.view.kind).toBe('restarted');
+    expect(watched.view.kind).toBe('no-dpnb');
   });
 
   it('survives a kernel that goes away while asked', async () => {
@@ -155,8 +156,32 @@ describe('a kernel that is replaced', () => {
 
   it('is shown as dead when it died', () => {
     const watched = watch();
+    kernel.push(sharedSnapshot());
     kernel.statusChanged.emit('dead');
     expect(watched.view.kind).toBe('dead');
+  });
+
+  it.each([
+    ['restarting', 'no-dpnb'],
+    ['autorestarting', 'no-dpnb'],
+    ['dead', 'no-kernel']
+  ] as const)('without a session nothing is said about budgets when it is %s', async (status, shown) => {
+    const watched = watch();
+    await settle();
+    kernel.statusChanged.emit(status);
+    expect(watched.view.kind).toBe(shown);
+    expect(message(watched.view)).not.toContain('budget');
+    kernel.push(sharedSnapshot({ process_id: 'another', sessions: [] }));
+    kernel.statusChanged.emit(status);
+    expect(watched.view.kind).toBe(shown);
+  });
+
+  it('still says that a budget is recorded when it restarts again', () => {
+    const watched = watch();
+    kernel.push(sharedSnapshot());
+    kernel.statusChanged.emit('autorestarting');
+    kernel.statusChanged.emit('restarting');
+    expect(watched.view.kind).toBe('restarted');
   });
 
   it('is shown as restarted until its successor loads dpnb', async () => {

@@ -1,0 +1,169 @@
+"""Conditions that leave out rows with missing values are found where pandas would keep them, and only there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dpnb
+from dpnb._backends.memory.evaluate import NumpyEvaluator
+from dpnb._backends.memory.prepare.prepared_table import prepare
+from dpnb._compile.missing import left_out
+from dpnb._plan.expressions.nodes import And, Column, Compare, Expression, FillNull, IsIn, IsNull, Literal, Not, Or
+from dpnb._plan.measurements import Count
+from dpnb._plan.plan import Plan
+from dpnb._plan.privacy_unit import PrivacyUnit
+from dpnb.frame import Frame
+from dpnb.query.query import Query
+from dpnb.schema import Bounded, Schema
+
+SCHEMA: Schema = {"h": Bounded(0, 3, integer=True), "k": Bounded(0, 3, integer=True)}
+ROWS = pd.DataFrame([(h, k) for h in (0, 1, 2, np.nan) for k in (0, 1, 2, np.nan)], columns=["h", "k"])
+EVERY = NumpyEvaluator(prepare(ROWS, SCHEMA, PrivacyUnit()), SCHEMA)
+
+COLUMNS = st.sampled_from([Column("h"), Column("k")])
+VALUES = st.integers(0, 2)
+CONDITIONS: st.SearchStrategy[Expression] = st.recursive(
+    st.one_of(
+        st.builds(lambda sign, of, to: Compare(sign, of, Literal(to)), st.sampled_from(["==", "!=", "<"]), COLUMNS, VALUES),
+        st.builds(lambda sign, of, to: Compare(sign, FillNull(of, 1), Literal(to)), st.just("!="), COLUMNS, VALUES),
+        st.builds(lambda of, one, two: IsIn(of, (one, two)), COLUMNS, VALUES, VALUES),
+        st.builds(IsNull, COLUMNS),
+    ),
+    lambda inner: st.one_of(st.builds(And, inner, inner), st.builds(Or, inner, inner), st.builds(Not, inner)),
+    max_leaves=5,
+)  # fmt: skip
+
+
+def in_pandas(node: Expression, table: pd.DataFrame) -> Any:
+    match node:
+        case Column(name):
+            return table[name]
+        case FillNull(inner, value):
+            return in_pandas(inner, table).fillna(value)
+        case Compare(sign, left, Literal(value)):
+            compared = in_pandas(left, table)
+            return {"==": compared == value, "!=": compared != value, "<": compared < value}[sign]
+        case IsIn(inner, values):
+            return in_pandas(inner, table).isin(values)
+        case IsNull(inner):
+            return in_pandas(inner, table).isna()
+        case And(left, right):
+            return in_pandas(left, table) & in_pandas(right, table)
+        case Or(left, right):
+            return in_pandas(left, table) | in_pandas(right, table)
+        case Not(inner):
+            return ~in_pandas(inner, table)
+    raise TypeError(node)
+
+
+@given(CONDITIONS)
+def test_where_nothing_is_found_the_rows_are_those_of_pandas(condition: Expression) -> None:
+    kept = in_pandas(condition, ROWS).to_numpy()
+    counted = np.asarray(EVERY.holds(condition))
+    assert not (counted & ~kept).any()  # what counts here is kept by pandas
+    if not left_out(Plan(Count(), where=condition), ()):
+        assert np.array_equal(counted, kept)
+
+
+@given(CONDITIONS)
+def test_what_is_said_restores_the_rows_of_pandas(condition: Expression) -> None:
+    found = left_out(Plan(Count(), where=condition), ())
+
+    def restored(node: Expression, negated: bool) -> Expression:
+        """The condition with negations at its leaves, and every condition that was found as it says."""
+        if isinstance(node, Not):
+            return restored(node.inner, not negated)
+        if isinstance(node, And | Or):
+            kind = And if isinstance(node, And) != negated else Or
+            return kind(restored(node.left, negated), restored(node.right, negated))
+        leaf: Expression = Not(node) if negated else node
+        for term in found.get(leaf, []):
+            leaf = Or(leaf, IsNull(term))
+        return leaf
+
+    counted = np.asarray(EVERY.holds(restored(condition, False)))
+    assert np.array_equal(counted, in_pandas(condition, ROWS).to_numpy())
+
+
+def test_a_search_that_asked_only_for_unequal_would_miss_a_negation() -> None:
+    negated = Not(Compare("==", Column("h"), Literal(1)))
+    assert list(left_out(Plan(Count(), where=negated), ())) == [negated]
+    assert not np.array_equal(np.asarray(EVERY.holds(negated)), in_pandas(negated, ROWS).to_numpy())
+
+
+SAID: dict[str, tuple[Callable[[Frame], Query], list[str]]] = {
+    "unequal": (lambda f: f[f["h"] != 99].count(), ["df['h'] != 99"]),
+    "not": (lambda f: f[~(f["h"] < 99)].count(), ["~(df['h'] < 99)"]),
+    "not in": (lambda f: f.query("h not in [1, 2]").count(), ["~(df['h'].isin([1, 2]))"]),
+    "a share": (lambda f: (f["h"] != 99).mean(), ["df['h'] != 99"]),
+    "another column": (lambda f: f[f["h"] != 99]["k"].mean(), ["df['h'] != 99"]),
+    "groups": (lambda f: f.groupby(f["h"] != 99).size(), ["df['h'] != 99"]),
+    "two columns": (lambda f: f[f["h"] + f["k"] != 9].count(), ["df['h'] + df['k'] != 9"]),
+    "where": (lambda f: f["k"].where(f["h"] != 99).mean(), ["df['h'] != 99"]),
+    "looked up": (lambda f: f[f["c"].map({"a": "x"}) != "x"].count(), ["c.map"]),
+    "text": (lambda f: f[~f["t"].str.contains("a")].count(), ["~(df['t'].str.contains('a'))"]),
+    "each row of a person": (lambda f: f[f["h"] != 99].groupby("person")["k"].sum().mean(), ["df['h'] != 99"]),
+    "several": (lambda f: f[(f["h"] != 1) & (f["k"] != 2)].count(), ["df['h'] != 1", "df['k'] != 2"]),
+    "equal": (lambda f: f[f["h"] == 99].count(), []),
+    "after notna": (lambda f: f[f["h"].notna() & (f["h"] != 99)].count(), []),
+    "in a view without missing values": (lambda f: f.dropna()[f["h"] != 99].count(), []),
+    "after fillna": (lambda f: f[f["h"].fillna(0) != 99].count(), []),
+    "with isna": (lambda f: f[(f["h"] != 99) | f["h"].isna()].count(), []),
+    "of the column itself": (lambda f: f[f["h"] != 99]["h"].mean(), []),
+    "by the column itself": (lambda f: f[f["h"] != 99].groupby("h").size(), []),
+    "not isna": (lambda f: f[~f["h"].isna()].count(), []),
+    "within limits": (lambda f: f[(f["h"] != 99) & (f["h"] < 50)].count(), []),
+    "not unequal": (lambda f: f[~(f["h"] != 99)].count(), []),
+}
+
+
+@pytest.fixture(scope="module")
+def frame() -> Frame:
+    session = dpnb.Session.rehearse(
+        name="people",
+        budget=dpnb.Budget(epsilon=1, delta=1e-6),
+        privacy_unit="person",
+        max_rows_per_unit=3,
+        schema={
+            "h": dpnb.Bounded(0, 100, integer=True),
+            "k": dpnb.Bounded(0, 9),
+            "c": dpnb.Categories(["a", "b"]),
+            "t": dpnb.Text(),
+        },
+    )
+    return session.frame
+
+
+@pytest.mark.parametrize("case", SAID)
+def test_preview_and_explanation_say_it_from_the_plan(case: str, frame: Frame) -> None:
+    ask, conditions = SAID[case]
+    query = ask(frame)
+    said = dict(query.preview(mu=0.01).left_out).get("missing values", "")
+    explained = dict(query.explain().facts).get("missing values", "")
+    assert explained == said
+    assert bool(said) == bool(conditions)
+    for condition in conditions:
+        assert condition in said.replace("(df['h'] + df['k'])", "df['h'] + df['k']")
+
+
+def test_the_words_have_what_restores_the_meaning_of_pandas(frame: Frame) -> None:
+    said = dict(frame[~(frame["h"] == 99)].count().preview(mu=0.01).left_out)["missing values"]
+    assert said == (
+        "rows where h is missing do not count in ~(df['h'] == 99), unlike in pandas; write ~(df['h'] == 99) | "
+        "df['h'].isna() to count them"
+    )
+    df = frame
+    line = said.partition("write ")[2].removesuffix(" to count them")
+    query = df[eval(line)].count()
+    assert "missing values" not in dict(query.preview(mu=0.01).left_out)
+    many = frame[(frame["h"] != 1) & (frame["h"] != 2) & (frame["h"] != 3) & (frame["h"] != 4) & (frame["h"] != 5)]
+    assert dict(many.count().preview(mu=0.01).left_out)["missing values"].endswith(
+        "; likewise in df['h'] != 2 and df['h'] != 3 and df['h'] != 4 and 1 more"
+    )
