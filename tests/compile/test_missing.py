@@ -29,10 +29,11 @@ EVERY = NumpyEvaluator(prepare(ROWS, SCHEMA, PrivacyUnit()), SCHEMA)
 
 COLUMNS = st.sampled_from([Column("h"), Column("k")])
 VALUES = st.integers(0, 2)
+SIGNS = st.sampled_from(["==", "!=", "<"])
 CONDITIONS: st.SearchStrategy[Expression] = st.recursive(
     st.one_of(
-        st.builds(lambda sign, of, to: Compare(sign, of, Literal(to)), st.sampled_from(["==", "!=", "<"]), COLUMNS, VALUES),
-        st.builds(lambda sign, of, to: Compare(sign, FillNull(of, 1), Literal(to)), st.just("!="), COLUMNS, VALUES),
+        st.builds(lambda sign, of, to: Compare(sign, of, Literal(to)), SIGNS, COLUMNS, VALUES),
+        st.builds(lambda of, to: Compare("!=", FillNull(of, 1), Literal(to)), COLUMNS, VALUES),
         st.builds(lambda of, one, two: IsIn(of, (one, two)), COLUMNS, VALUES, VALUES),
         st.builds(IsNull, COLUMNS),
     ),
