@@ -24,8 +24,8 @@ give the reader the types.  What is not refused here, ``python -m dpnb check`` s
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NoReturn
 
 import msgspec
 import narwhals as nw
@@ -118,6 +118,25 @@ def refuse_mismatch(name: str, column: ColumnType, kind: StorageType | None) -> 
             f"column {name!r}: {words} matches no value of a column that the table declares to hold {kind}; "
             f"{remedy(column, kind)}"
         )
+
+
+def refuse_absent(name: str, names: Sequence[object], which: str = "the table", table: Any = None) -> NoReturn:
+    """Refuse a declared column that is not among the names of a table's columns, with what is probably meant.
+
+    The table's other columns are not listed: in a pivoted table a column's name is data.
+    """
+    same = [one for one in names if isinstance(one, str) and one.strip().casefold() == name.strip().casefold()]
+    hint = "correct its name in the schema or in privacy_unit="
+    if same:
+        hint = f"did you mean {same[0]!r}? Spell it as in the table"
+    elif is_pandas_dataframe(table) and name in table.index.names:
+        hint = "it is the index, or a level of it: pass table.reset_index()"
+    elif is_pandas_dataframe(table) and table.columns.nlevels > 1:
+        hint = (
+            "the names of its columns have several levels: flatten them, as in table.columns = "
+            "['_'.join(map(str, levels)) for levels in table.columns]"
+        )
+    raise SchemaError(f"column {name!r}: is not in {which}; {hint}")
 
 
 def refuse_mismatches(table: Any, schema: Schema) -> None:

@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 import narwhals as nw
 import numpy as np
 
+from dpnb._backends.column_types import refuse_absent
 from dpnb._backends.guard import isolated_numeric_settings, run_guarded
 from dpnb._backends.memory.group_discovery import merged
 from dpnb._backends.memory.memory_backend import MemoryBackend
@@ -230,8 +231,10 @@ def _fetched(tasks: Iterable[Any]) -> list[Any]:
 def _columns(table: Any, name: str, schema: Schema, unit: PrivacyUnit) -> Any:
     wanted = [*schema, *([unit.column] if unit.column else [])]
     for column in wanted:
-        if list(table.columns).count(column) != 1:
-            which = f"the table {name!r}" if name else "the table"
+        which, times = f"the table {name!r}" if name else "the table", list(table.columns).count(column)
+        if not times:
+            refuse_absent(column, list(table.columns), which, table._meta)
+        if times > 1:
             raise SchemaError(
                 f"column {column!r}: must occur in {which} exactly once; correct its name in the schema or in "
                 "privacy_unit=, or rename the column"

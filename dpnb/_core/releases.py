@@ -158,7 +158,7 @@ class ReleasePipeline(NotCopyable):
             group_values=() if table else GroupValues.of(query, view, self._unit_of(plan), self._number),
             is_refined=len(refinement.observations) > 1,
             dates=dates_of(plan.aggregation, view),
-            at_bound=reader.at_bound,
+            remarks=reader.remarks,
             plan=plan,
             view=view,
             cost=cost[0],

@@ -125,6 +125,15 @@ def _is_meant_for(origin: Origin) -> bool:
     return _used_at[0] == origin.text
 
 
+def _other_address(origin: Origin) -> str:
+    """A sentence if the token of the environment is for another address than this one; empty else."""
+    if not os.environ.get(VARIABLE) or _is_meant_for(origin):
+        return ""
+    named = os.environ.get(SERVICE_VARIABLE)
+    why = f"for {origin_of(named).text}, as {SERVICE_VARIABLE} says" if named else f"in use for {_used_at[0]}"
+    return f"{VARIABLE} is set, but {why}, and is sent nowhere else. "
+
+
 def _from_file(path: Path) -> Token | None:
     try:
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
@@ -152,11 +161,12 @@ def ask_for_token(origin: Origin, *, refused: Credential | None = None) -> Token
     """
     if not can_prompt():
         raise RequestError(
-            f"service {origin.text}: needs an access token, and none was found; give token=, set {VARIABLE}, or "
-            f"connect once in a terminal or notebook, which offers to keep the token in {str(token_file(origin))!r}"
+            f"service {origin.text}: needs an access token, and none was found. {_other_address(origin)}Give token=, "
+            f"set {VARIABLE}, or connect once in a terminal or notebook, which offers to keep the token in "
+            f"{str(token_file(origin))!r}"
         )
     why = "" if refused is None else f"The service refused the token from {refused.source}. "
-    return Token(getpass.getpass(f"{why}Access token for {origin.text}: "), "prompt")
+    return Token(getpass.getpass(f"{why}{_other_address(origin)}Access token for {origin.text}: "), "prompt")
 
 
 def offer_to_keep(token: Token, origin: Origin) -> None:

@@ -253,6 +253,14 @@ _WARNINGS = [
         "If wider bounds are plausible, ask the curator for them.",
     ),
     ErrorExplanation(
+        "maybe-empty",
+        "Every group may be empty",
+        "The intervals allow that no row counts. Few rows and much noise are one reason; another is that the table "
+        "writes the values of a column in another way than the declaration, for example 0 and 1 for female and male: "
+        "such values do not count, and no query may show that.",
+        "The curator's python -m dpnb check reads the rows and says which values match no category.",
+    ),
+    ErrorExplanation(
         "not-counted",
         "Rows that are not counted",
         "So that one privacy unit cannot change an answer by much, only as many of its rows count as the curator "

@@ -86,8 +86,8 @@ class Answer(Estimates):
         Number of observations that this answer combines.
     time : str
         When the request was first made and charged; UTC.
-    at_bound : str or None
-        Which quantiles are at a declared bound, in words.
+    remarks : tuple of (str, str)
+        What the released numbers suggest about the declaration: the id of an explanation, and the text.
     worst_case : bool
         Whether the cost is the charge of a unit that the query affects in full; other units were charged less or
         nothing.
@@ -115,7 +115,7 @@ class Answer(Estimates):
     n_observations: int
     time: str
     origin: SessionReference
-    at_bound: str | None = None
+    remarks: tuple[tuple[str, str], ...] = ()
     worst_case: bool = False
 
     def refine(
@@ -259,7 +259,7 @@ class Answer(Estimates):
     @property
     def warnings(self) -> list[tuple[str, str]]:
         """Warnings about the estimates: the id of the explanation, and the text."""
-        return super().warnings + ([] if self.at_bound is None else [("at-bound", self.at_bound)])
+        return [*super().warnings, *self.remarks]
 
     def _content(self) -> tuple[object, ...]:
         return *super()._content(), self.plan, self.cost, self.total_loss, self.time

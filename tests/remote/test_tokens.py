@@ -92,6 +92,21 @@ def test_a_script_is_told_how_to_give_one(monkeypatch: pytest.MonkeyPatch) -> No
         ask_for_token(HERE)
 
 
+def test_a_token_of_the_environment_for_another_address_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", None)
+    monkeypatch.setenv("DPNB_TOKEN", "abc")
+    assert find_token(HERE) is not None
+    with pytest.raises(RequestError, match=r"DPNB_TOKEN is set, but in use for https://here\.example") as used:
+        ask_for_token(ELSEWHERE)
+    monkeypatch.setenv("DPNB_SERVICE", HERE.text)
+    with pytest.raises(RequestError, match=r"is set, but for https://here\.example, as DPNB_SERVICE says") as named:
+        ask_for_token(ELSEWHERE)
+    assert "abc" not in str(used.value) + str(named.value)
+    monkeypatch.delenv("DPNB_TOKEN")
+    with pytest.raises(RequestError, match=r"none was found\. Give token="):
+        ask_for_token(ELSEWHERE)
+
+
 @pytest.mark.parametrize("text", ["", "se cret", "secret\nX-Other: 1", "sécret", 5, "s" * 5000])
 def test_a_text_that_cannot_be_a_token_is_refused_and_not_shown(text: object) -> None:
     with pytest.raises(InvalidValueError) as caught:

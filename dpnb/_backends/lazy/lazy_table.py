@@ -21,7 +21,7 @@ from typing import Any
 
 import narwhals as nw
 
-from dpnb._backends.column_types import StorageType, refuse_mismatch, storage_type_of
+from dpnb._backends.column_types import StorageType, refuse_absent, refuse_mismatch, storage_type_of
 from dpnb._backends.lazy import arithmetic
 from dpnb._backends.lazy.contribution import ranked
 from dpnb._backends.lazy.engines.engine import Engine, LazyFrame
@@ -217,9 +217,7 @@ def engine_table(
     types = frame.collect_schema()
     for name in [*schema, *([unit.column] if unit.column else [])]:
         if name not in types:
-            raise SchemaError(
-                f"column {name!r}: is not in the table; correct its name in the schema or in privacy_unit="
-            )
+            refuse_absent(name, [*types])
     stems = {name: f"c{index}" for index, name in enumerate(sorted(schema))}
     for name, column in schema.items():
         _refuse_type(name, column, types[name], engine)
@@ -265,6 +263,10 @@ def engine_table(
 # --- types and values of columns --------------------------------------------------------------------------------------
 
 
+UNSIGNED = "unsigned 64-bit integers are not offered"
+NUMBERS = f"numbers of up to 64 bits ({UNSIGNED})"
+"""Said whatever the type of the column is: it may have been inferred from rows."""
+
 _REMEDY = "cast it in the engine first, and check the values that cannot be cast"
 
 
@@ -272,16 +274,19 @@ def _refuse_type(name: str, column: ColumnType, dtype: Any, engine: Engine) -> N
     """Refuse a type that cannot match on any backend, or that this engine cannot read as a table in memory would."""
     refuse_mismatch(name, column, storage_type_of(dtype))
     if isinstance(column, Bounded):
-        fits, needed = (dtype.is_numeric() and not _too_wide(dtype)) or dtype == nw.Boolean, "numbers of up to 64 bits"
+        fits, needed = (dtype.is_numeric() and not _too_wide(dtype)) or dtype == nw.Boolean, NUMBERS
     elif isinstance(column, Dates):
         naive = isinstance(dtype, nw.Datetime) and dtype.time_zone is None and engine.name == "pyspark"
         fits, needed = dtype.is_temporal() and dtype in (nw.Date, nw.Datetime) and not naive, "dates or timestamps"
         needed = "dates or timestamps with a time zone" if engine.name == "pyspark" else needed
     elif isinstance(column, Text):
-        fits, needed = _is_text(dtype) or (dtype.is_integer() and not _too_wide(dtype)), "texts or whole numbers"
+        fits, needed = (
+            _is_text(dtype) or (dtype.is_integer() and not _too_wide(dtype)),
+            f"texts or whole numbers ({UNSIGNED})",
+        )
     else:
         number = dtype.is_float() or (dtype.is_integer() and not _too_wide(dtype)) or dtype == nw.Boolean
-        fits, needed = number or _is_text(dtype), "numbers of up to 64 bits, truth values or texts"
+        fits, needed = number or _is_text(dtype), f"{NUMBERS}, truth values or texts"
     if not fits:
         kind = type(column).__name__
         # The type is not named: it may have been inferred from rows, and may list its values.
@@ -291,8 +296,8 @@ def _refuse_type(name: str, column: ColumnType, dtype: Any, engine: Engine) -> N
 def _refuse_unit(unit: PrivacyUnit, dtype: Any, engine: Engine) -> None:
     is_text, is_integer = _is_text(dtype), dtype.is_integer() and not _too_wide(dtype)
     if not (is_integer and unit.type != "text") and not (is_text and unit.type != "integer"):
-        words = {"text": "texts", "integer": "whole numbers of up to 64 bits"}
-        needed = words.get(str(unit.type), "texts, or of whole numbers of up to 64 bits,")
+        words = {"text": "texts", "integer": f"whole {NUMBERS}"}
+        needed = words.get(str(unit.type), f"texts, or of whole {NUMBERS},")
         raise SchemaError(f"privacy_unit {unit.column!r}: must be a column of {needed} in {engine.name}; {_REMEDY}")
 
 

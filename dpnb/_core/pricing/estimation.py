@@ -12,18 +12,21 @@ import numpy as np
 from dpnb._compile import LinearQuery
 from dpnb._compile.features import TreeFeature
 from dpnb._core.pricing.query_state import Released
-from dpnb._plan.expressions.nodes import Column, Seconds
+from dpnb._plan.expressions.nodes import AsNumber, Column, Seconds, nodes_of
 from dpnb._plan.expressions.text import iso_text
 from dpnb._plan.measurements import (
     AnyView,
     BoundsView,
     ColumnsView,
+    Count,
     CountActiveUnits,
+    CountUnits,
     CumulativeCount,
     Discovery,
     NamedColumn,
     QuantilesView,
     StandardErrorView,
+    Sum,
 )
 from dpnb._plan.plan import describe_plan
 from dpnb._target import Keys
@@ -42,7 +45,7 @@ from dpnb.results.estimates.outputs import TableLayout, dates_of, outputs_of, ta
 from dpnb.results.estimates.population import SamplingError, population
 from dpnb.results.estimates.regression import RegressionNumbers
 from dpnb.results.observations import FIRST_OBSERVATION_ALPHA, CombinedObservations, Floats
-from dpnb.schema import Key, Schema
+from dpnb.schema import Categories, Key, Schema
 
 
 class AnswerSummary(NamedTuple):
@@ -185,7 +188,32 @@ class EstimateReader:
         )
 
     @property
-    def at_bound(self) -> str | None:
+    def remarks(self) -> tuple[tuple[str, str], ...]:
+        """What the released numbers suggest about the declaration: the id of an explanation, and the text."""
+        found = ("at-bound", self._at_bounds), ("maybe-empty", self._misspelled)
+        return tuple((explanation, text) for explanation, text in found if text is not None)
+
+    @property
+    def _misspelled(self) -> str | None:
+        """That the values of a column may be spelled in another way than declared, if every group may be empty."""
+        plan = self.query.plan
+        read = nodes_of((plan.aggregation, plan.where, plan.group_by))
+        names = [node.name for node in read if isinstance(node, Column)]
+        categories = [name for name in dict.fromkeys(names) if isinstance(self.schema.get(name), Categories)]
+        is_sum = isinstance(plan.aggregation, Sum) and isinstance(plan.aggregation.column, AsNumber)
+        is_count = is_sum or isinstance(plan.aggregation, Count | CountUnits)
+        empty = self.arrays.low <= 0 if is_count else self.arrays.is_unknown
+        if not categories or not empty.all() or isinstance(plan.aggregation, Discovery):
+            return None
+        columns = " and ".join(map(repr, categories))
+        every = f"every one of the {len(self.keys):,} groups" if len(self.keys) > 1 else "what is counted"
+        return (
+            f"{every} may be empty: whether the values of {columns} are spelled as declared cannot be noticed without "
+            "the rows; python -m dpnb check can"
+        )
+
+    @property
+    def _at_bounds(self) -> str | None:
         """Which quantiles are at a declared bound, beyond which values may be, in words; None for none."""
         shown, found = self.arrays.displayed, []
         for index, (label, feature, q) in enumerate(self._quantiles):

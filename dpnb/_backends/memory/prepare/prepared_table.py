@@ -17,6 +17,7 @@ import numpy as np
 from narwhals.dependencies import is_pyarrow_table
 from numpy.typing import NDArray
 
+from dpnb._backends.column_types import refuse_absent
 from dpnb._backends.contribution import Integers, label_hash, ranks, weighted, weights_of
 from dpnb._backends.guard import isolated_numeric_settings, run_guarded
 from dpnb._backends.memory.blocks import ROWS_AT_ONCE, blocks_of, by_blocks, even_blocks, gathered, where_true
@@ -243,11 +244,12 @@ def columns_of(table: Any, table_name: str, wanted: list[str]) -> dict[str, Valu
     names = [name for name in labels if isinstance(name, str)]
     for name in wanted:
         if names.count(name) != 1:
-            # The table's other columns are not listed: in a pivoted table a column's name is data.
             which = f"the table {table_name!r}" if table_name else "the table"
             if name in names:
                 raise SchemaError(f"column {name!r}: is in {which} more than once; rename or drop the others")
-            raise SchemaError(f"column {name!r}: is not in {which}; correct its name in the schema or in privacy_unit=")
+            refuse_absent(name, names, which, table)
+    if len(set(names)) < len(names):  # narwhals reads no frame with columns of one name, declared or not
+        table = table.select(wanted) if is_pyarrow_table(table) else table[wanted]
     with isolated_numeric_settings():
         frame = run_guarded(lambda: nw.from_native(table, eager_only=True, pass_through=True), READING_FAILED)
         return run_guarded(lambda: {name: column_of(frame.get_column(name)) for name in wanted}, READING_FAILED)
