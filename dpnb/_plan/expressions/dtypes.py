@@ -57,7 +57,8 @@ class Numeric:
     @classmethod
     def among(cls, low: float, high: float, whole: bool, *distances: float) -> Numeric:
         """A number in ``[low, high]``; if it is whole, every difference of two values is made up of these distances."""
-        return cls(low, high, whole, math.gcd(*map(int, distances)) or 1 if whole else 1)
+        is_known = whole and all(map(math.isfinite, distances))
+        return cls(low, high, whole, math.gcd(*map(int, distances)) or 1 if is_known else 1)
 
 
 @dataclass(frozen=True)
