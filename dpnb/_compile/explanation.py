@@ -22,6 +22,7 @@ from dpnb._plan.measurements import (
     JointAggregation,
     ModelLoss,
     Moments,
+    ScoreSums,
     Single,
     UnitProducts,
     products_of,
@@ -30,6 +31,9 @@ from dpnb._plan.plan import within_units
 from dpnb._plan.privacy_unit import PrivacyUnit, describe_bounds
 from dpnb._protocol.glossary import IN_THIS_TABLE
 from dpnb.accounting.prefix_sums import prefix_sum_scales
+
+SUMMARISED = (Moments, DeviationProducts, UnitProducts, ScoreSums)
+"""Aggregations of many numbers, of which one is explained."""
 
 
 def contribution(query: LinearQuery, unit: PrivacyUnit) -> str:
@@ -62,7 +66,7 @@ def explanation(query: LinearQuery, unit: PrivacyUnit) -> list[tuple[str, str]]:
     details = {
         index
         for aggregation, first, count in query.parts
-        if isinstance(aggregation, Moments | DeviationProducts | UnitProducts)
+        if isinstance(aggregation, SUMMARISED)
         for index in range(first + 1, first + count)
     }
     scales = (_scale(feature, query) for index, feature in enumerate(query.features) if index not in details)
@@ -111,6 +115,11 @@ def _part(part: tuple[Single | Discovery, int, int], query: LinearQuery) -> list
         most = ", ".join(f"{feature.magnitude:.6g}" for feature in limits)
         once = "once in each group" if query.keys else "once"
         return [f"{once} at most {most} to the products of what its rows add up to, of {of}"]
+    if isinstance(aggregation, ScoreSums):
+        sums = query.features[first]
+        reach = sums.magnitude if isinstance(sums, ValueFeature) else 1.0
+        each = "once" if aggregation.part == "products" and aggregation.max_rows > 1 else "for each row"
+        return [f"at most {reach:.6g} to each sum of the {aggregation.part} {each}, of columns scaled to -1 ... 1"]
     if isinstance(aggregation, ModelLoss):
         return ["1 to the count for each row, and at most 0.5 to the sum of prediction errors minus 0.5"]
     return [_feature(feature, cumulative=query.is_cumulative) for feature in query.features[first : first + count]]
@@ -142,7 +151,7 @@ def _clipped(query: LinearQuery, unit: PrivacyUnit) -> str:
         if isinstance(feature, ValueFeature | TreeFeature)
         and not isinstance(feature, ModelLossFeature)
         and not (isinstance(feature, TreeFeature) and feature.whole and not feature.pieces)
-        if not any(isinstance(part, Moments | DeviationProducts | UnitProducts) for part, _, _ in query.parts)
+        if not any(isinstance(part, SUMMARISED) for part, _, _ in query.parts)
     ]
     texts += [
         f"the gradient of a unit, summed over its rows, to a norm of {feature.gradient.clip_norm:g}"

@@ -201,6 +201,10 @@ class ModelLossFeature(ValueFeature):
     design: RegressionDesign = field(kw_only=True)
 
 
+class ScoreFeature(ValueFeature):
+    """A number of a row in the score or the information of a regression; see `dpnb._compile.scores`."""
+
+
 @dataclass(frozen=True)
 class GradientFeature:
     """The gradients of a unit, summed over its rows and scaled down to a norm; the bound is per unit, not per row."""
@@ -237,6 +241,9 @@ class GradientFeature:
 
 
 Feature = CountFeature | ValueFeature | TreeFeature | UnitFeature | GradientFeature
+
+IN_MEMORY = (GradientFeature, ModelLossFeature, ScoreFeature)
+"""Features with exponentials, which engines round differently."""
 
 BY_UNIT = (UnitFeature, GradientFeature)
 """Features for which the contribution of a unit is bounded whatever the number of its rows."""

@@ -19,6 +19,7 @@ from dpnb._compile.features import (
     ValueFeature,
 )
 from dpnb._compile.products import deviation_products, once, unit_products
+from dpnb._compile.scores import score_features
 from dpnb._plan.expressions.dtypes import Numeric
 from dpnb._plan.expressions.nodes import Arithmetic, Expression, Literal, Seconds
 from dpnb._plan.expressions.rules import numeric_dtype_of, public_keys_of
@@ -35,6 +36,7 @@ from dpnb._plan.measurements import (
     Moments,
     QuantileTree,
     Ratio,
+    ScoreSums,
     Single,
     Sum,
     UnitProducts,
@@ -70,6 +72,8 @@ def features_of(aggregation: Single | Discovery, schema: Schema) -> tuple[Featur
             if aggregation.max_rows == 1:
                 return tuple(_value(node, schema, "population", columns) for node in unit_products(aggregation))
             return tuple(_of_unit(node, schema, "population", aggregation) for node in unit_products(aggregation))
+        case ScoreSums():
+            return score_features(aggregation, schema)
         case QuantileTree(column, graded):
             return (_nodes(column, schema, graded=graded),)
         case Gradient(model):

@@ -24,6 +24,7 @@ from dpnb._plan.measurements import (
     Moments,
     QuantileTree,
     Ratio,
+    ScoreSums,
     Single,
     UnitProducts,
     weighted_parts,
@@ -191,6 +192,11 @@ def _features_and_slots(aggregation: Single | Discovery, schema: Schema) -> tupl
             return pairs, pairs
         case UnitProducts():
             return len(aggregation.pairs), len(aggregation.pairs)
+        case ScoreSums(model):
+            terms = design(model, schema)
+            if aggregation.part == "score":
+                return len(terms.blocks), terms.terms
+            return len(terms.pairs_of_blocks), terms.terms * (terms.terms + 1) // 2
         case QuantileTree(column):
             levels = tree_levels(numeric_dtype_of(column, schema, "quantiles"))
             return 1, sum(BRANCHING**level for level in range(1, levels + 1))

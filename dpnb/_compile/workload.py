@@ -34,6 +34,7 @@ from dpnb._plan.measurements import (
     Gradient,
     Measured,
     ModelLoss,
+    ScoreSums,
     UnitProducts,
     weighted_parts,
 )
@@ -172,7 +173,7 @@ def complete_rows_of(plan: Plan, schema: Schema) -> str:
 def refuse_not_additive(plan: Plan) -> None:
     """Refuse an aggregation whose groups do not add up."""
     for aggregation, _ in weighted_parts(plan.aggregation):
-        of_units = isinstance(aggregation, UnitProducts) and aggregation.max_rows > 1
+        of_units = isinstance(aggregation, UnitProducts | ScoreSums) and aggregation.max_rows > 1
         if of_units or isinstance(aggregation, NOT_ADDITIVE):
             raise PlanError(
                 f"plan: the groups of the {plan.words} do not add up, so one table cannot be used for another; release "

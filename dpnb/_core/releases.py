@@ -12,19 +12,17 @@ from functools import partial
 from time import time_ns
 from typing import Any
 
-import numpy as np
-
 from dpnb._compile import LinearQuery
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.execution.executor import Executor
 from dpnb._core.group_sources import GroupValues, measurement_ids
 from dpnb._core.history.words import AnswerReader
 from dpnb._core.pricing.estimation import EstimateReader, Squares
-from dpnb._core.pricing.influence import squares_query
+from dpnb._core.pricing.influence import released_coefficients, scores_query, squares_query
 from dpnb._core.pricing.pricer import QueryPricer, refuse_separate_shares
 from dpnb._core.pricing.query_state import Released, batch_table_of, request_of
 from dpnb._plan.identity import query_key
-from dpnb._plan.measurements import AnyView, BoundsView, Discovery, Proportions
+from dpnb._plan.measurements import AnyView, BoundsView, Discovery, MomentsView, Proportions, SlopesView, is_regression
 from dpnb._plan.plan import Plan, describe_plan
 from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb._request import ALWAYS, Conditions, Release
@@ -39,6 +37,8 @@ from dpnb.results.answer import Answer
 from dpnb.results.bounds import BoundsAnswer
 from dpnb.results.estimates.noisy import Cells, IntervalArrays
 from dpnb.results.estimates.outputs import TableLayout, dates_of
+from dpnb.results.estimates.regression import RegressionNumbers
+from dpnb.results.regression import RegressionAnswer
 
 # --- releases of one session ------------------------------------------------------------------------------------------
 
@@ -129,10 +129,15 @@ class ReleasePipeline(NotCopyable):
         reader = self.reader.estimates(query, request, charges)
         refinement, table = reader.refinement, reader.table
         sources = measurement_ids(query, refinement, charges, view)
-        kind, simultaneous = Answer, request.target.simultaneous
+        kind: type[Answer] = Answer
+        simultaneous = request.target.simultaneous
         excluded = self._excluded(charges)
+        more: dict[str, Any] = {}
         if isinstance(view, BoundsView):
             kind, simultaneous = BoundsAnswer, True
+        elif isinstance(view, MomentsView | SlopesView) and is_regression(view) and not plan.group_by:
+            kind = RegressionAnswer
+            more = {"measured": partial(self.numbers_of, reader), "is_final": refinement.is_final}
         return kind(
             description=reader.description,
             names=tuple([group.name for group in plan.group_by]) if table is None else (table.name,),
@@ -159,7 +164,19 @@ class ReleasePipeline(NotCopyable):
             n_observations=len(refinement.observations),
             time=time,
             origin=_PipelineReference(self, query, request, charges),
+            **more,
         )
+
+    def sampling_charges(self, answer: Answer, target: Target) -> list[Charge]:
+        """The rows of the measurement of an answer's sampling error, if it was made before; free."""
+        origin = answer.origin
+        if not isinstance(origin, _PipelineReference):  # never: it has just been read in this session
+            raise TypeError(type(origin).__name__)
+        return self.executor.find(origin.sampling_request(answer, target)[0])
+
+    def numbers_of(self, reader: EstimateReader, squares: Squares | None = None) -> RegressionNumbers:
+        """The released numbers of a regression, with the measured products of `scores_query`."""
+        return reader.regression_numbers(self.account.sampled, self._unit_of(reader.query.plan).column, squares)
 
     def _unit_of(self, plan: Plan) -> PrivacyUnit:
         return self.pricer.tables.unit(plan.source)
@@ -210,23 +227,14 @@ class _PipelineReference(NotCopyable):
 
     def population(self, answer: Answer, target: Target) -> Answer:
         """The same answer with population intervals, from squares of influences that are measured now."""
-        releases, tables = self.releases, self.releases.pricer.tables
+        releases = self.releases
         with releases.executor.refusals_of(lambda: f"population interval of the {answer.description}"):
-            if releases.account.sampled == 1:
-                raise PlanError("population: a census has no sampling error; its noise intervals are those you need")
-            reader = releases.reader.estimates(self.query, self.request, self.charges)
-            plan, view, places = squares_query(
-                self.query,
-                answer.view,
-                tables.unit(answer.plan.source),
-                tables.schema(answer.plan.source),
-                reader.part,
-            )
-            if answer.excluded is not None:
-                raise PlanError(f"population: is not offered where units may be excluded; got the {answer.description}")
-            measured = releases.release(Release(plan, view, target), Conditions(combined=True))
-        squares = np.full((2, *reader.arrays.value.shape), np.nan)  # before they are arranged as a table
-        squares[0][:, places], squares[1][:, places] = measured.arrays.value, measured.arrays.noise_scale
+            request, places = self.sampling_request(answer, target)
+            measured = releases.release(request, Conditions(combined=True))
+        reader = self._reader
+        squares = measured.arrays.value, measured.arrays.noise_scale
+        if places is not None:
+            squares = reader.placed(squares, places)
         own = replace(self, squares=(squares[0], squares[1], measured.total_loss))
         return replace(
             own.with_population(self.with_population(answer, -1)),
@@ -234,6 +242,29 @@ class _PipelineReference(NotCopyable):
             cost_fraction=measured.cost_fraction,
             time=measured.time,
         )
+
+    @property
+    def _reader(self) -> EstimateReader:
+        return self.releases.reader.estimates(self.query, self.request, self.charges)
+
+    def sampling_request(self, answer: Answer, target: Target) -> tuple[Release, list[int] | None]:
+        """What measures the sampling error of an answer, and of which of its numbers; None for a regression."""
+        tables, places = self.releases.pricer.tables, None
+        if self.releases.account.sampled == 1:
+            raise PlanError("population: a census has no sampling error; its noise intervals are those you need")
+        known = tables.unit(answer.plan.source), tables.schema(answer.plan.source)
+        if isinstance(answer, RegressionAnswer):
+            if answer.numbers.unknown is not None:
+                raise PlanError(
+                    f"population: the coefficients are not known; got the {answer.description}; refine the answer first"
+                )
+            coefficients = released_coefficients(self._reader.least_squares)
+            plan, view = scores_query(self.query, answer.view, *known, coefficients)
+        else:
+            plan, view, places = squares_query(self.query, answer.view, *known, self._reader.part)
+        if answer.excluded is not None:
+            raise PlanError(f"population: is not offered where units may be excluded; got the {answer.description}")
+        return Release(plan, view, target), places
 
     def with_population(self, answer: Answer, times: int = 1) -> Answer:
         """An answer with population intervals from the squares that were measured for it or for an earlier one.
@@ -246,6 +277,8 @@ class _PipelineReference(NotCopyable):
         value, scale, loss = self.squares
         reader = self.releases.reader.estimates(origin.query, origin.request, origin.charges)
         arrays = self.releases.intervals_of(reader, reader.table, (value, scale))
+        if isinstance(answer, RegressionAnswer):
+            arrays["measured"] = partial(self.releases.numbers_of, reader, (value, scale))
         total = GDP.from_mu_squared(answer.total_loss.mu_squared + times * loss.mu_squared)
         return replace(answer, total_loss=total, origin=replace(origin, squares=self.squares), **arrays)
 

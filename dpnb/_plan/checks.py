@@ -39,9 +39,11 @@ from dpnb._plan.measurements import (
     QuantilesView,
     QuantileTree,
     Ratio,
+    ScoreSums,
     Single,
     SlopesView,
     StandardErrorView,
+    StepView,
     Sum,
     UnitProducts,
     products_of,
@@ -49,7 +51,7 @@ from dpnb._plan.measurements import (
     weighted_parts,
 )
 from dpnb._plan.plan import GroupLevel, Plan, group_keys
-from dpnb._plan.regression import check_gradient, design
+from dpnb._plan.regression import check_gradient, check_scores, design
 from dpnb._plan.structure import check_structure
 from dpnb.errors import PlanError
 from dpnb.schema import Key, Schema
@@ -67,7 +69,7 @@ COLUMNS_OF = {"count": 1, "mean": 1, "var": 1, "std": 1, "cov": 2, "corr": 2}
 
 MATRICES = ("corr matrix", "cov matrix")
 
-WITHOUT_PLAIN_VIEW = (Moments, Gradient, DeviationProducts)
+WITHOUT_PLAIN_VIEW = (Moments, Gradient, DeviationProducts, ScoreSums)
 """Measurements of which each statistic has a view of its own."""
 
 
@@ -88,6 +90,8 @@ def _fits(plan: Plan, view: AnyView, schema: Schema) -> bool:
     if isinstance(aggregation, JointAggregation):
         if isinstance(view, PlainView | StandardErrorView) and products_of(aggregation) is not None:
             return isinstance(view, PlainView) or isinstance(statistic_of(aggregation), Mean)
+        if isinstance(view, StepView):
+            return not plan.group_by and _fit_step(aggregation, view, schema)
         return isinstance(view, ColumnsView) and _fit_columns(aggregation, view, schema)
     match view:
         case PlainView() if not isinstance(aggregation, UnitProducts):
@@ -97,6 +101,8 @@ def _fits(plan: Plan, view: AnyView, schema: Schema) -> bool:
             return cells > 0 and (size == 0 or (size > 0 and cells % size == 0))
         case BoundsView():
             return _fit_bounds(plan, view, schema)
+        case CoefficientsView(terms, (), 1) if isinstance(aggregation, UnitProducts):
+            return len(terms) == len(aggregation.pairs) and not plan.group_by
         case CoefficientsView(terms, classes, chains):
             if not isinstance(aggregation, Gradient):
                 return False
@@ -160,6 +166,16 @@ def _fit_moments(aggregation: Moments, view: MomentsView, schema: Schema) -> boo
     if view.statistic in MATRICES:
         return 2 <= len(columns) == len(view.labels) and len(set(columns)) == len(columns)
     return COLUMNS_OF.get(view.statistic) == len(columns)
+
+
+def _fit_step(aggregation: JointAggregation, view: StepView, schema: Schema) -> bool:
+    """Whether the parts are those of one step of a regression, each once and in order."""
+    parts = [part.aggregation for part in aggregation.parts]
+    kinds = ["score", "information", *(["products"] if view.products else [])]
+    if not all(isinstance(part, ScoreSums) for part in parts) or [getattr(part, "part", "") for part in parts] != kinds:
+        return False
+    steps = {(part.model, part.at) for part in parts if isinstance(part, ScoreSums)}
+    return len(steps) == 1 and len(view.terms) == design(parts[0].model, schema).terms  # type: ignore[union-attr]
 
 
 def _fit_columns(aggregation: JointAggregation, view: ColumnsView, schema: Schema) -> bool:
@@ -247,6 +263,8 @@ def _check_aggregation(aggregation: Single | Discovery, schema: Schema) -> None:
                     raise PlanError(f"regress: {words(node)} must have at least two public values; leave it out")
         case Gradient() | ModelLoss():
             check_gradient(aggregation, schema)
+        case ScoreSums():
+            check_scores(aggregation, schema)
         case DeviationProducts(columns):
             for node in columns:
                 numeric_dtype_of(node, schema, "regress")

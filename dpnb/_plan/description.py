@@ -8,6 +8,7 @@ from dpnb._plan.expressions.nodes import AsNumber, Column, Cut, Expression, Look
 from dpnb._plan.expressions.text import explained, name_text, named, words
 from dpnb._plan.measurements import (
     AnyView,
+    CoefficientsView,
     ColumnsView,
     Count,
     CountActiveUnits,
@@ -29,9 +30,11 @@ from dpnb._plan.measurements import (
     QuantilesView,
     QuantileTree,
     Ratio,
+    ScoreSums,
     Single,
     SlopesView,
     StandardErrorView,
+    StepView,
     Sum,
     UnitProducts,
     products_of,
@@ -47,6 +50,8 @@ def describe_aggregation(aggregation: Measured, view: AnyView) -> str:
         if isinstance(view, StandardErrorView):
             return f"standard error of the {_words(statistic, PlainView())}"
         return f"{_words(statistic, view)} with a population interval"
+    if isinstance(view, StepView):
+        return f"step of the {_step_words(aggregation)}"
     if isinstance(aggregation, JointAggregation):
         parts = [part.aggregation for part in aggregation.parts]
         described = _described(parts)
@@ -58,6 +63,12 @@ def describe_aggregation(aggregation: Measured, view: AnyView) -> str:
         others = [_words(part, PlainView()) for at, part in enumerate(parts) if at not in named_parts]
         return ", ".join(dict.fromkeys(shown)) + _also(others) if shown else ", ".join(dict.fromkeys(others))
     return _words(aggregation, view)
+
+
+def _step_words(aggregation: Measured) -> str:
+    """The regression of a step; a view that will be refused may have anything else."""
+    first = aggregation.parts[0].aggregation if isinstance(aggregation, JointAggregation) else aggregation
+    return describe_model(first.model) if isinstance(first, ScoreSums) else "regression"
 
 
 def _also(others: Sequence[str]) -> str:
@@ -115,9 +126,14 @@ def _words(aggregation: Single | Discovery, view: AnyView) -> str:
             return _moment_words(columns + categories, view)
         case DeviationProducts(columns):
             return _slope_words(columns, view)
+        case UnitProducts(columns) if isinstance(view, CoefficientsView):
+            terms = f"{len(columns)} terms" if len(columns) > 1 else "term"
+            return f"products of a regression's residuals with its {terms}, in pairs, added up for each privacy unit"
         case UnitProducts(columns):
             what = "squares" if aggregation.squares else "products"
             return f"{what} of {', '.join(map(explained, columns))}, added up for each privacy unit"
+        case ScoreSums(model):
+            return f"{aggregation.part} of the {describe_model(model)}"
         case QuantileTree(node):
             return f"{_quantile_words(view)} of {explained(node)}"
         case Discovery():
@@ -173,7 +189,7 @@ def _quantile_words(view: AnyView) -> str:
 
 def answer_unit(aggregation: Measured, view: AnyView) -> str | None:
     """The unit of an answer and its error, for example ``mdvis``; None for plain numbers and for mixed statistics."""
-    if isinstance(view, Proportions | ColumnsView):
+    if isinstance(view, Proportions | ColumnsView | StepView):
         return None
     match aggregation:
         case CountUnits() | Discovery():
@@ -182,7 +198,7 @@ def answer_unit(aggregation: Measured, view: AnyView) -> str | None:
             return "rows"
         case Sum(AsNumber(condition)) if _is_condition(condition):
             return "rows"
-        case Gradient() | ModelLoss() | DeviationProducts() | UnitProducts():
+        case Gradient() | ModelLoss() | DeviationProducts() | UnitProducts() | ScoreSums():
             return None
         case Mean(AsNumber(condition)) if _is_condition(condition):
             return "rows" if isinstance(view, MeanCountView) else None

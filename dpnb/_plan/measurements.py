@@ -146,7 +146,24 @@ class ModelLoss(Aggregation, frozen=True, tag="model_loss"):
     at: Coefficients
 
 
-Joinable = Count | CountUnits | Sum | Mean | Ratio | Moments | UnitProducts | QuantileTree
+ScorePart = Literal["score", "information", "products"]
+"""What is summed for a step of a logistic or Poisson regression."""
+
+
+class ScoreSums(Aggregation, frozen=True, tag="score_sums"):
+    """Sums of a regression's score, or of its information, or of products of its score, at some coefficients.
+
+    Over the rows where nothing of the model is null; `dpnb._compile.scores` defines them.
+    """
+
+    model: RegressionModel
+    at: Coefficients
+    part: ScorePart
+    max_slope: float | None = None  # to which the derivative of a row's mean is clamped, in the information
+    max_rows: int = 1  # of a unit, whose score is the sum over its rows; 1 if each row counts as a unit
+
+
+Joinable = Count | CountUnits | Sum | Mean | Ratio | Moments | UnitProducts | ScoreSums | QuantileTree
 """Aggregations that can be parts of a joint aggregation."""
 
 
@@ -184,6 +201,7 @@ Single = (
     | Moments
     | DeviationProducts
     | UnitProducts
+    | ScoreSums
     | QuantileTree
     | Gradient
     | ModelLoss
@@ -267,11 +285,21 @@ class QuantilesView(View, frozen=True, tag="quantiles"):
 
 
 class CoefficientsView(View, frozen=True, tag="per_term"):
-    """The numbers of a gradient, by name: chain by chain, class by class, each with the intercept first."""
+    """The numbers of a gradient, by name: chain by chain, class by class, each with the intercept first.
+
+    Or those of products that are added up for each unit.
+    """
 
     terms: tuple[str, ...]
     classes: tuple[Key, ...] = ()  # of a multinomial regression
     chains: int = 1  # number of gradients
+
+
+class StepView(View, frozen=True, tag="regression_step"):
+    """The sums of a step of a regression: those of the score, then of each pair of terms those of each other part."""
+
+    terms: tuple[str, ...]
+    products: bool = False  # whether products of the score were measured too
 
 
 class BoundsView(View, frozen=True, tag="bounds"):
@@ -312,8 +340,15 @@ AnyView = (
     | QuantilesView
     | ColumnsView
     | CoefficientsView
+    | StepView
     | BoundsView
 )
+
+
+def is_regression(view: AnyView) -> bool:
+    """Whether a view is that of a linear regression."""
+    return isinstance(view, SlopesView) or (isinstance(view, MomentsView) and view.statistic == "regression")
+
 
 # --- as text ----------------------------------------------------------------------------------------------------------
 

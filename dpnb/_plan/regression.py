@@ -20,13 +20,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import get_args
 
-from dpnb._plan.expressions.dtypes import Boolean, Categorical
+from dpnb._plan.expressions.dtypes import Boolean, Categorical, Numeric
 from dpnb._plan.expressions.nodes import Expression
 from dpnb._plan.expressions.rules import dtype_of, numeric_dtype_of, public_keys_of
 from dpnb._plan.expressions.text import explained, words
-from dpnb._plan.measurements import Coefficients, Family, Gradient, ModelLoss, RegressionModel
+from dpnb._plan.measurements import Coefficients, Family, Gradient, ModelLoss, RegressionModel, ScoreSums
 from dpnb.errors import PlanError
 from dpnb.schema import MIN_RELATIVE_RANGE, Key, Schema
 
@@ -34,9 +35,13 @@ FAMILIES: tuple[Family, ...] = get_args(Family)
 
 MAX_CLASSES = 1000
 MAX_TERMS = 100_000
+MAX_SCORE_TERMS = 60
+"""Largest number of terms of a regression of which each pair is measured."""
+
 LARGEST = 2.0**20
 """Largest absolute value of a coefficient, for columns that are scaled to -1 to 1."""
 
+MIN_SLOPE = 2.0**-100
 MIN_CLIP_NORM, MAX_CLIP_NORM = 2.0**-100, 2.0**100
 
 
@@ -64,6 +69,25 @@ class RegressionDesign:
     def max_norm_squared(self) -> int:
         """The largest squared norm of a row's vector of terms."""
         return 1 + len(self.middles) + len(self.sizes)
+
+    @cached_property
+    def blocks(self) -> tuple[range, ...]:
+        """The terms of the intercept, of each numeric column and of each category."""
+        ends, blocks = 0, []
+        for size in (1, *(1 for _ in self.middles), *self.sizes):
+            blocks.append(range(ends, ends + size))
+            ends += size
+        return tuple(blocks)
+
+    @cached_property
+    def pairs_of_blocks(self) -> tuple[tuple[int, int], ...]:
+        """Each pair of blocks once, ascending; and each block with itself."""
+        numbers = range(len(self.blocks))
+        return tuple((a, b) for a in numbers for b in numbers[a:])
+
+    def is_category(self, block: int) -> bool:
+        """Whether a block has the indicators of a category, of which at most one is 1."""
+        return block > len(self.middles)
 
 
 def design(model: RegressionModel, schema: Schema) -> RegressionDesign:
@@ -112,6 +136,21 @@ def check_gradient(aggregation: Gradient | ModelLoss, schema: Schema) -> None:
         raise PlanError(f"fit: clip_norm must be from 2**-100 to 2**100; got {aggregation.clip_norm!r}; 1 is usual")
 
 
+def check_scores(aggregation: ScoreSums, schema: Schema) -> None:
+    """Refuse the sums of a regression's step if they are undefined under the schema."""
+    terms = design(aggregation.model, schema)
+    if aggregation.model.family not in ("logistic", "poisson"):
+        raise PlanError(f"regress: steps are those of a logistic or poisson family; got {aggregation.model.family!r}")
+    if terms.terms > MAX_SCORE_TERMS:
+        raise PlanError(
+            f"regress: the formula must have at most {MAX_SCORE_TERMS} terms, since each pair of them is measured; it "
+            f"has {terms.terms}; leave out terms, or use categories with fewer values"
+        )
+    _check_coefficients(aggregation.at, terms)
+    if aggregation.max_slope is not None and not MIN_SLOPE <= aggregation.max_slope <= 1 / MIN_SLOPE:
+        raise PlanError(f"regress: max_slope must be from 2**-100 to 2**100; got {aggregation.max_slope!r}")
+
+
 def describe_model(model: RegressionModel) -> str:
     """A model in words, for example ``poisson regression of mdvis on age, idp``."""
     on = ", ".join(explained(node) for node in (*model.columns, *model.categories)) or "nothing"
@@ -148,7 +187,9 @@ def _scale(node: Expression, schema: Schema) -> tuple[float, float]:
 
 
 def _indicators(node: Expression, schema: Schema) -> int:
-    if not isinstance(dtype_of(node, schema), Categorical | Boolean) or len(public_keys_of(node, schema) or ()) < 2:
+    kind = dtype_of(node, schema)
+    listed = isinstance(kind, Categorical | Boolean) or (isinstance(kind, Numeric) and kind.whole)
+    if not listed or len(public_keys_of(node, schema) or ()) < 2:
         raise PlanError(f"fit: {words(node)} must have at least two public values; leave it out")
     return len(public_keys_of(node, schema) or ()) - 1
 

@@ -21,6 +21,7 @@ from dpnb._plan.measurements import (
     Discovery,
     JointAggregation,
     Moments,
+    ScoreSums,
     UnitProducts,
     weighted_parts,
 )
@@ -79,6 +80,9 @@ def check_structure(plan: Plan) -> bool:
         if isinstance(aggregation, UnitProducts):
             _check_products(aggregation, plan)
             products += (len(aggregation.columns) + 1) * (aggregation.max_rows > 1)
+        if isinstance(aggregation, ScoreSums) and aggregation.part == "products" and aggregation.max_rows != 1:
+            _check_unit_rows(aggregation.max_rows, plan)
+            products += len(aggregation.model.columns) + len(aggregation.model.categories) + 1
         if isinstance(aggregation, Moments):
             number = len(aggregation.columns) + len(aggregation.categories)
             if not aggregation.columns or number > MAX_MOMENTS:
@@ -184,9 +188,15 @@ def _check_deviations(aggregation: DeviationProducts, plan: Plan) -> None:
 
 
 def _check_products(aggregation: UnitProducts, plan: Plan) -> None:
-    if not 1 <= len(aggregation.columns) <= MAX_MOMENTS or not 1 <= aggregation.max_rows <= MAX_ADDED:
-        raise PlanError(f"population: takes 1 to {MAX_MOMENTS} numbers, and 1 to {MAX_ADDED:,} rows; got others")
-    if aggregation.max_rows > 1 and plan.contribution_bounds != NO_LIMITS:
+    if not 1 <= len(aggregation.columns) <= MAX_MOMENTS:
+        raise PlanError(f"population: takes 1 to {MAX_MOMENTS} numbers; got another number")
+    _check_unit_rows(aggregation.max_rows, plan)
+
+
+def _check_unit_rows(rows: int, plan: Plan) -> None:
+    if not 1 <= rows <= MAX_ADDED:
+        raise PlanError(f"population: takes 1 to {MAX_ADDED:,} rows of a unit; got another number")
+    if rows > 1 and plan.contribution_bounds != NO_LIMITS:
         raise PlanError("population: the rows of a unit are those of the session: leave out .bound_contributions()")
 
 

@@ -58,7 +58,7 @@ class Formula:
     within: str | None = None  # the privacy unit within which deviations from means are used
 
 
-class _Parser:
+class FormulaParser:
     """Parses a formula; `example` is one with the analyst's columns, for messages."""
 
     def __init__(self, text: str, example: str) -> None:
@@ -84,6 +84,7 @@ class _Parser:
         return symbols
 
     def formula(self) -> Formula:
+        """The whole text as a formula."""
         outcome = self._factor()
         if outcome is None or outcome.categorical:
             self._refuse("the outcome must be the name of a column")
@@ -226,7 +227,7 @@ def regression_of(
 def query_of_formula(text: str, view: TableView) -> Query:
     """The regression that a formula describes, in the grammar of the module's docstring."""
     shown = examples(view)
-    formula = _Parser(text, f"{shown['number_name'][1:-1]} ~ {shown['number2_name'][1:-1]}").formula()
+    formula = FormulaParser(text, f"{shown['number_name'][1:-1]} ~ {shown['number2_name'][1:-1]}").formula()
     unit = formula.within
     if unit is None:
         return view.query(*_regression_of(formula, view))
@@ -244,7 +245,7 @@ def _numbers_of(formula: Formula, view: TableView) -> tuple[list[Expression], li
     numbers, names = [as_number(view.column(formula.outcome), view.schema)], [formula.outcome]
     main = {factor.name: factor for term in formula.terms for factor in term if len(term) == 1}
     for term in formula.terms:
-        for name, node in islice(_interaction(term, view, main), MAX_TERMS):
+        for name, node in islice(interaction_of(term, view, main), MAX_TERMS):
             numbers.append(node)
             names.append(name)
     if len(numbers) > MAX_TERMS or len(set(numbers)) != len(numbers):
@@ -259,11 +260,11 @@ def _regression_of(formula: Formula, view: TableView) -> tuple[Moments, MomentsV
         if len(term) == 1:
             nodes.append(view.column(term[0].name))
             if term[0].categorical:
-                _check_category(nodes[-1], view)
+                check_category(nodes[-1], view)
                 if not isinstance(dtype_of(nodes[-1], view.schema), Categorical | Boolean):
                     categorical.add(nodes[-1])
             continue
-        for name, node in islice(_interaction(term, view, main), MAX_TERMS):
+        for name, node in islice(interaction_of(term, view, main), MAX_TERMS):
             nodes.append(node)
             names[node] = name
         if len(nodes) > MAX_TERMS:
@@ -271,7 +272,7 @@ def _regression_of(formula: Formula, view: TableView) -> tuple[Moments, MomentsV
     return regression_of(nodes, view, categorical=frozenset(categorical), names=names)
 
 
-def _interaction(
+def interaction_of(
     term: tuple[Factor, ...], view: TableView, main: Mapping[str, Factor]
 ) -> Iterator[tuple[str, Expression]]:
     """The products of an interaction, with their names: numbers as they are, categories as indicators.
@@ -284,7 +285,7 @@ def _interaction(
         node = view.column(factor.name)
         kind = dtype_of(node, view.schema)
         if isinstance(kind, Categorical) or factor.categorical:
-            _check_category(node, view)
+            check_category(node, view)
             values = (public_keys_of(node, view.schema) or ())[1:]
             sides.append([(f"{factor.name} == {value!r}", _indicator(node, value)) for value in values])
         else:
@@ -306,7 +307,7 @@ def _indicator(node: Expression, value: Key) -> Expression:
     return AsNumber(Compare("==", node, Literal(value)))
 
 
-def _check_category(node: Expression, view: TableView) -> None:
+def check_category(node: Expression, view: TableView) -> None:
     """Refuse a column without a short list of public values."""
     values = public_keys_of(node, view.schema)
     if values is None or len(values) > MAX_TERMS:

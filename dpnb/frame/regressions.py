@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Required, TypedDict, Unpack, overload
+from typing import Any, Literal, Required, TypedDict, Unpack, cast, get_args, overload
 
-from dpnb._plan.measurements import Count, Family
+from dpnb._plan.measurements import Count, Family, PlainView
 from dpnb.accounting.exact import Number
 from dpnb.errors import PlanError
 from dpnb.frame.columns.column_expr import node_of
 from dpnb.frame.formula import model_of, query_of_formula, regression_of
 from dpnb.frame.layout import ColumnLayout
+from dpnb.frame.step_model import StepFamily, step_model
 from dpnb.interactive.descent.gradient_descent import GradientDescent
 from dpnb.interactive.descent.options import FitArguments
+from dpnb.query.newton import NewtonRegression
 from dpnb.query.query import Query
+from dpnb.query.regression import RegressionQuery, with_population
 from dpnb.results.display import Explanation
 
 
@@ -39,8 +42,36 @@ class Regressions(ColumnLayout):
 
     __slots__ = ()
 
-    def regress(self, formula: Any = None, on: Any = None, **options: object) -> Query:
-        """Least squares of one column on others, from noisy second moments.
+    @overload
+    def regress(
+        self,
+        formula: Any = None,
+        on: Any = None,
+        *,
+        family: Literal["linear"] = "linear",
+        population: bool = False,
+        **options: object,
+    ) -> RegressionQuery: ...
+    @overload
+    def regress(
+        self,
+        formula: Any,
+        on: Any = None,
+        *,
+        family: Literal["logistic", "poisson"],
+        population: bool = True,
+        **options: object,
+    ) -> NewtonRegression: ...
+    def regress(
+        self,
+        formula: Any = None,
+        on: Any = None,
+        *,
+        family: str = "linear",
+        population: bool = False,
+        **options: object,
+    ) -> RegressionQuery | NewtonRegression:
+        """Least squares of one column on others, or a logistic or Poisson regression, from noisy sums.
 
         Parameters
         ----------
@@ -52,6 +83,15 @@ class Regressions(ColumnLayout):
         on : str, column, or list of them, optional
             Numbers as they are; conditions as 1 where they are true; categories as one indicator for each value except
             the first.  Not with a formula.
+        family : {"linear", "logistic", "poisson"}, default "linear"
+            Least squares from second moments; or the maximum of a likelihood, by Newton steps.  The outcome of
+            ``"logistic"`` is a condition or has two categories, of which the second is predicted; that of ``"poisson"``
+            is a number of at least 0.
+        population : bool, default False
+            Of a linear regression, whether a fifth of the charge measures the sampling error at the released
+            coefficients: standard errors that are robust where each row is a unit, and clustered by the privacy unit
+            otherwise.  Without it, the answer has standard errors where each row is a unit, for errors of one variance;
+            ``.population(...)`` of the answer measures it later.  The other families always measure it.
         **options
             None of the arguments of other libraries is accepted.
 
@@ -64,7 +104,14 @@ class Regressions(ColumnLayout):
         --------
         >>> df.regress("cost ~ age + C(plan)").description
         'regression of cost on age, plan'
+        >>> df.regress("cost ~ age + C(plan)", family="poisson").description
+        'poisson regression of cost on age, plan'
+        >>> answer = df.regress("cost ~ age", population=True).release(mu=0.2)
+        >>> answer.conf_int().columns.tolist()
+        ['population_low', 'population_high']
         """
+        if family != "linear" and formula is not None and not options:
+            return self._stepwise(formula, on, family)
         if formula is None or options:
             got = f"; got {', '.join(options)}" if options else ""
             raise PlanError(
@@ -72,7 +119,7 @@ class Regressions(ColumnLayout):
                 + self._example("df.regress({number_name}, on=[{number2_name}])")
             )
         if isinstance(formula, str) and "~" in formula and on is None:
-            return query_of_formula(formula, self._view)
+            return self._regression(query_of_formula(formula, self._view), population)
         if on is None:
             raise PlanError(
                 "regress: on= must name the columns that explain the outcome, as in "
@@ -80,7 +127,29 @@ class Regressions(ColumnLayout):
             )
         columns = [formula, *(on if isinstance(on, list) else [on])]
         nodes = [node_of(self._view, column, "regress") for column in columns]
-        return self._view.query(*regression_of(nodes, self._view))
+        return self._regression(self._view.query(*regression_of(nodes, self._view)), population)
+
+    def _regression(self, query: Query, population: object) -> RegressionQuery:
+        if not isinstance(population, bool):
+            raise PlanError(f"population: must be True or False; got {population!r}")
+        return with_population(query) if population else cast("RegressionQuery", query)  # as `regression_or_query` made
+
+    def _stepwise(self, formula: Any, on: Any, family: str) -> NewtonRegression:
+        """A regression by Newton steps."""
+        if family not in get_args(StepFamily):
+            raise PlanError(
+                f"regress: family must be 'linear', 'logistic' or 'poisson'; got {family!r}; df.fit has 'multinomial'"
+            )
+        if on is None:
+            view = self._view.as_table()
+            found = step_model(formula, None, family, view)  # type: ignore[arg-type]  # checked above
+        else:
+            columns = [formula, *(on if isinstance(on, list) else [on])]
+            nodes = [node_of(self._view, column, "regress") for column in columns]
+            view, nodes = self._view.as_table_with(nodes)
+            found = step_model(None, nodes, family, view)  # type: ignore[arg-type]  # checked above
+        rows = view.query(Count(), PlainView())
+        return NewtonRegression(rows.plan, found.model, found.terms, found.order, rows.runner)
 
     @overload
     def fit(

@@ -87,5 +87,5 @@ def large_release(query: Query, target: Target, above: float | None = None) -> s
     """As `large_share`, of a release with this target; None if it is free, or if any release would refuse it."""
     with suppress(DpnbError):
         if not query.runner.executor.find(Release(query.plan, query.view, target)):
-            return large_share(query.runner.account, query._previewed(target), above)
+            return large_share(query.runner.account, query._previewed([target])[0], above)
     return None

@@ -18,6 +18,7 @@ from dpnb.copying import safe_repr
 from dpnb.errors import PlanError, RequestError
 from dpnb.query.largest_groups import PreviewedOnDisplay
 from dpnb.query.query import Query, proposed_targets
+from dpnb.query.regression import RegressionQuery
 from dpnb.results.batch import BatchAnswer, BatchPreview, TableWithMargins, table_with_margins
 from dpnb.results.display import to_html
 from dpnb.schema import Schema
@@ -119,6 +120,11 @@ class PlannedQueries(PreviewedOnDisplay, Generic[A]):
                 raise RequestError(
                     f"plan: all queries must be of one session; {query.description} is of another one; plan the "
                     "queries of each session separately"
+                )
+            if isinstance(query, RegressionQuery) and query.population:
+                raise PlanError(
+                    "plan: population=True of a regression is a second charge, after that of the coefficients; leave "
+                    "it out, and measure the sampling error of the answer by .population(...)"
                 )
         self._pipeline: BatchPipeline = first.runner.batches
         self._planned = self._pipeline.plan([(query.plan, query.view) for query in queries])

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, TypedDict, Unpack, overload
+from typing import Any, ClassVar, TypedDict, Unpack, overload
 
 from msgspec.structs import replace as replace_fields
 
 from dpnb._core.core import SessionCore
-from dpnb._core.pricing.previews import count_to_release, explain, preview, previews
+from dpnb._core.pricing.previews import count_to_release, explain, previews
 from dpnb._plan.measurements import AnyView, Count, CumulativeCount, PlainView
 from dpnb._plan.plan import Plan, describe_plan
 from dpnb._request import ALWAYS, Conditions, Release
@@ -105,7 +105,7 @@ class Query(SelectionMethods):
     __slots__ = ("is_two_way", "plan", "runner", "view")
 
     runner: SessionCore
-    _released_type = Answer
+    _released_type: ClassVar[type] = Answer
 
     def __init__(self, plan: Plan, view: AnyView, runner: SessionCore, *, is_two_way: bool = False) -> None:
         self.is_two_way = is_two_way
@@ -179,14 +179,14 @@ class Query(SelectionMethods):
             raise RequestError(f"preview: {lists[0]} must name at least one amount; got an empty list")
         options = confidence, simultaneous, final, tables.group_keys(self.plan, groups)
         if not lists:
-            return self._previewed(target_from(mu, rho, epsilon, share, within, *options))
+            return self._previewed([target_from(mu, rho, epsilon, share, within, *options)])[0]
         if len(given) > 1:
             refuse_kinds({**given, lists[0]: given[lists[0]][0]})
         targets = (target_of(lists[0], amount, *options) for amount in given[lists[0]])
-        return Previews(tuple(previews(self.runner.pricer, self.plan, self.view, targets, self.runner.notice)))
+        return Previews(tuple(self._previewed(targets)))
 
-    def _previewed(self, target: Target) -> Preview:
-        return preview(self.runner.pricer, self.plan, self.view, target, self.runner.notice)
+    def _previewed(self, targets: Iterable[Target]) -> list[Preview]:
+        return previews(self.runner.pricer, self.plan, self.view, targets, self.runner.notice)
 
     def release(
         self,

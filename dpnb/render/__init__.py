@@ -8,6 +8,7 @@
 ``history``       the answers after each observation of a query
 ``batches``       batches of queries and their previews
 ``previews``      cost and expected error of a release
+``regressions``   summaries of regressions
 ``selections``    selected groups and their previews; results of above-threshold mechanisms
 ``schemas``       the declared columns of the tables; explanations
 ``explanations``  one explanation for each refusal and warning
@@ -15,6 +16,6 @@
 ``sessions``      a session's state, and its connection
 """
 
-from dpnb.render import answers, batches, history, previews, report_page, schemas, selections
+from dpnb.render import answers, batches, history, previews, regressions, report_page, schemas, selections
 
-__all__ = ["answers", "batches", "history", "previews", "report_page", "schemas", "selections"]
+__all__ = ["answers", "batches", "history", "previews", "regressions", "report_page", "schemas", "selections"]

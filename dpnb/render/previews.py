@@ -102,6 +102,8 @@ def _facts(preview: Preview) -> list[tuple[str, str]]:
         total = preview.total_loss.words
         combined = f"combined with earlier observations, to a total of {total}; only the difference is charged"
         facts.insert(1, ("refinement", combined))
+    if preview.parts:
+        facts.insert(1, ("divided among", "; then ".join(f"{name}: {price}" for name, price in preview.parts)))
     if preview.count_needed:
         facts.append(("release first", _first_text(preview.count_needed, preview)))
     elif preview.assumption:

@@ -97,6 +97,8 @@ class Preview(Unreleased, Displayed):
     count_needed : CountNeeded or None
         The count to release first, after which the expected errors are known; None if they are known, or if a count is
         not enough.
+    parts : tuple of (str, str)
+        The price of each part, in words, if the release makes several charges one after another.
     rank_note : str or None
         For quantiles, what the errors in rank leave out, as a clause; shown next to the expected errors.
 
@@ -137,6 +139,7 @@ class Preview(Unreleased, Displayed):
     participation: str | None = None
     count_needed: CountNeeded | None = None
     rank_note: str | None = None
+    parts: tuple[tuple[str, str], ...] = ()
 
     _kind = "a preview"
     _released_type = Answer

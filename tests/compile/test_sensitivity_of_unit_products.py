@@ -15,7 +15,18 @@ from compile.neighbours import OTHERS, SCHEMA, Row, squared
 from dpnb._backends import MemoryBackend
 from dpnb._compile import LinearQuery, linear, linear_query, products
 from dpnb._compile.features import UnitValueFeature
-from dpnb._plan.expressions.nodes import Column, Compare, Literal, WithinUnit
+from dpnb._plan.expressions.nodes import (
+    And,
+    Arithmetic,
+    AsNumber,
+    Column,
+    Compare,
+    IsNull,
+    Literal,
+    Lookup,
+    Not,
+    WithinUnit,
+)
 from dpnb._plan.join import schema_of, unit_of
 from dpnb._plan.measurements import (
     DeviationProducts,
@@ -54,6 +65,22 @@ FAMILY: list[tuple[Row, ...]] = [
 ]
 NAME = "q"
 """Of the unit: of its rows, the one with its number in a group counts in the examples with a limit on a group."""
+
+
+def scores(rows: int) -> UnitProducts:
+    """Those of a regression of x on y and g, at some coefficients."""
+    of_g = Lookup("coefficients", (G,), (("a",), ("b",)), (0.0, -1.5), -1.5, 0.0)
+    residual = Arithmetic("-", X, Arithmetic("+", Arithmetic("*", Literal(0.5), Y), of_g))
+    indicator = AsNumber(Compare("==", G, Literal("b")))
+    return UnitProducts((residual, Arithmetic("*", residual, Y), Arithmetic("*", residual, indicator)), rows)
+
+
+def scores_within(rows: int) -> UnitProducts:
+    """The same with fixed effects, of y alone."""
+    residual = Arithmetic("-", X, Arithmetic("*", Literal(0.5), Y))
+    known = And(Not(IsNull(X)), Not(IsNull(Y)))
+    return UnitProducts((Arithmetic("*", residual, Arithmetic("-", Y, WithinUnit("mean", Y, None, known))),), rows)
+
 
 KINDS: dict[str, Callable[[int], Measured]] = {
     "square": lambda rows: UnitProducts((X,), rows, squares=True),
@@ -126,6 +153,16 @@ def _refuse_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("unit", UNITS)
 def test_a_unit_changes_sums_of_products_by_no_more_than_is_claimed(unit: str) -> None:
     assert excess([unit]) == []
+
+
+@pytest.mark.parametrize("rows", ROWS)
+@pytest.mark.parametrize("kind", [scores, scores_within])
+def test_a_unit_changes_scores_of_a_regression_by_no_more_than_is_claimed(
+    kind: Callable[[int], UnitProducts], rows: int
+) -> None:
+    for unit in ("one row", "three rows", "three rows, one group", "ten rows, one in a group"):
+        if kind is scores or unit != "one row":  # whose deviations are 0
+            assert 0 < worst(compiled(Plan(kind(rows)), unit), unit) <= 1
 
 
 @pytest.mark.parametrize("unit", ["one row", "three rows", "three rows, one group", "two groups of two"])

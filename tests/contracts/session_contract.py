@@ -69,6 +69,8 @@ def persons(session: Any) -> Shown:
         *shown,
         by_age.groupby("person")["cost"].shift(1).sum().release(share=0.05),
         frame.regress("cost ~ age | person").release(share=0.1),
+        frame.regress("cost ~ age", family="poisson").release(share=0.1),
+        frame.regress("cost ~ age + C(plan)", population=True).release(share=0.1),
         session.plan([table.groupby("plan").size(), table.count()]).release(share=0.1),
         parts["free"].frame["total"].sum().release(share=0.1),
     ]

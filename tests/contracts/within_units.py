@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dpnb._plan.expressions.nodes import Arithmetic, Column, Compare, Literal
+from dpnb._plan.expressions.nodes import And, Arithmetic, Column, Compare, IsNull, Literal, Lookup, Not, WithinUnit
 from dpnb._plan.measurements import JointAggregation, Mean, UnitProducts, WeightedAggregation
 from dpnb._plan.plan import GroupLevel, PerUnit, Plan
 
@@ -89,9 +89,15 @@ def products(rows: int) -> list[Plan]:
     parts: list[Any] = [Mean(x), *(UnitProducts((x, y), most) for most in (1, rows, 100))]
     parts += [UnitProducts((Arithmetic("-", x, Literal(37.5)),), rows, squares=True)]
     joint = JointAggregation(tuple(map(WeightedAggregation, parts)))
+    fitted = Arithmetic(
+        "*", Lookup("coefficients", (Column("k"),), ((0,), (25,), (50,), (95,)), (0.0, 0.5, 1.0, 2.0), 0.0, 2.0), y
+    )
+    within = Arithmetic("-", x, WithinUnit("mean", x, None, And(Compare(">", y, Literal(10)), Not(IsNull(x)))))
+    score = Arithmetic("*", Arithmetic("-", x, fitted), within)
     one = PerUnit("", (GroupLevel("x", x), GroupLevel("y", y), *k), order=(y,))
     return [
         Plan(joint, Compare(">", y, Literal(10)), k),
         Plan(joint),
+        Plan(UnitProducts((score, x), rows), Compare(">", y, Literal(10))),
         Plan(UnitProducts((x,), 2, squares=True), group_by=k, source=one),
     ]

@@ -110,6 +110,14 @@ def fitted(f: Any) -> Any:
     return f.fit("w", on=["x", "c"], family="linear", mu=MU, steps=2, public_size=10, chains=2).run()
 
 
+def logistic(f: Any) -> Any:
+    return f.regress(f["x"] > 0, on=["tiny", "c"], family="logistic").release(mu=MU)
+
+
+def poisson(f: Any) -> Any:
+    return f.regress(f["w"].clip(0, 9), on=["x", "c"], family="poisson").release(mu=MU)
+
+
 QUESTIONS: dict[str, Ask] = {
     "count": lambda f: f.count(),
     "count of a column": lambda f: f["x"].count(),
@@ -253,7 +261,7 @@ WHOLE = (
 )
 def test_no_release_ends_otherwise_with_and_without_a_unit(limit: str, mode: str) -> None:
     sessions = {name: opened(table, **LIMITS[limit], **MODES[mode]) for name, table in tables().items()}
-    asks = {"fit": fitted, **{name: QUESTIONS[name] for name in WHOLE}}
+    asks = {"fit": fitted, "logistic": logistic, "poisson": poisson, **{name: QUESTIONS[name] for name in WHOLE}}
     for name, ask in asks.items():
         first = assert_same({table: outcome(session, ask) for table, session in sessions.items()}, name)
         assert isinstance(first[0], tuple), (name, first)

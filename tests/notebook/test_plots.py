@@ -81,7 +81,6 @@ ASKED: dict[str, Callable[[Any], Any]] = {
     "description": lambda f: f["x"].describe(),
     "statistics by group": lambda f: f.groupby("plan").agg(n="count", mean=("x", "mean"), half=("y", "median")),
     "statistics by two levels": lambda f: f.groupby(["plan", "side"]).agg(n="count", mean=("x", "mean")),
-    "regression": lambda f: f.regress("y", on=["x", "side"]),
 }
 
 

@@ -144,7 +144,6 @@ REFUSED: dict[str, tuple[Ask, str]] = {
     "shares of persons": (lambda df: df["g"].value_counts(normalize=True), r"\.mean\(population=True\)"),
     "limited rows": (lambda df: df.bound_contributions(max_rows_per_unit=2)["x"].mean(), "leave out .bound_contrib"),
     "matrix": (lambda df: df[["x", "y"]].corr(), "not offered"),
-    "regression": (lambda df: df.regress("y ~ x"), "not offered"),
     "units": (lambda df: df.count_units(), "has its population interval already"),
     "measured together": (lambda df: df["x"].mean(population=True), "has its population interval already"),
     "extremes": (lambda df: df["x"].max(), "not offered"),

@@ -23,11 +23,14 @@ from dpnb.interactive.noise_reduction import NoiseReduction
 from dpnb.interactive.partition import Partition
 from dpnb.interactive.threshold.scan import ThresholdScan
 from dpnb.ledger import Charge, Ledger
+from dpnb.query.newton import NewtonRegression
+from dpnb.query.regression import RegressionQuery
 from dpnb.results.answer import History
 from dpnb.results.batch import BatchAnswer, TableWithMargins
 from dpnb.results.display import Explanation
 from dpnb.results.fit import FitResult
 from dpnb.results.preview import Previews
+from dpnb.results.regression import RegressionAnswer
 from dpnb.results.schema import TableSchema, TablesSchema
 from dpnb.results.selection import SelectedGroups, SelectionPreview, SelectionPreviews
 from dpnb.results.tables.comparison import Comparison, ThresholdResult
@@ -123,7 +126,8 @@ assert_type(frame.count(), Query)
 assert_type(frame.count_units(), Query)
 assert_type(frame.discover("site"), Query)
 assert_type(frame.agg(n="count", x=("x", "mean"), late=(frame["x"], "std"), weights={"n": 2.0}), Query)
-assert_type(frame.regress("x", on=["site"]), Query)
+assert_type(frame.regress("x", on=["site"]), RegressionQuery)
+assert_type(frame.regress("x ~ site", family="poisson"), NewtonRegression)
 assert_type(frame[["x"]].mean(), Query)
 assert_type(frame.describe(), Query)
 assert_type(frame.corr(), Query)
@@ -135,7 +139,12 @@ assert_type(frame["x"].agg(["mean", "std"]), Query)
 assert_type(frame["x"].groupby("site").mean(), Query)
 assert_type(frame.pivot_table("x", index="site"), Query)
 assert_type(dpnb.crosstab(frame["site"], frame["x"] > 1), Query)
-assert_type(frame.regress("x ~ site"), Query)
+assert_type(frame.regress("x ~ site", population=True), RegressionQuery)
+fitted = frame.regress("x ~ site").release(share=0.1)
+assert_type(fitted, RegressionAnswer)
+assert_type(fitted.bse, pd.Series)
+assert_type(fitted.conf_int(alpha=0.1), pd.DataFrame)
+assert_type(fitted.rsquared, Estimates)
 assert_type(frame["x"].count(), Query)
 assert_type(frame["x"].sum(), Query)
 assert_type(frame["x"].var(ddof=0), Query)

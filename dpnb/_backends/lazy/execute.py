@@ -23,10 +23,10 @@ from dpnb._backends.unit_vectors import Sums
 from dpnb._compile import grid
 from dpnb._compile.features import (
     BRANCHING,
+    IN_MEMORY,
     CountFeature,
     Feature,
     GradientFeature,
-    ModelLossFeature,
     TreeFeature,
     UnitFeature,
     ValueFeature,
@@ -77,7 +77,7 @@ FITS = 2.0**62
 def refuse_query(query: LinearQuery, schema: Schema, engine: str) -> None:
     """Refuse, when a query is built, what only a table in memory supports."""
     plan = query.plan
-    if any(isinstance(feature, GradientFeature | ModelLossFeature) for feature in query.features):
+    if any(isinstance(feature, IN_MEMORY) for feature in query.features):
         raise UnsupportedError(
             f"{plan.words}: needs a table in memory; this one is on {engine}; open the session on a data frame in "
             "memory, for example with only the required columns"

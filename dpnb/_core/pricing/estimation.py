@@ -32,8 +32,11 @@ from dpnb.render.numbers import date_with_interval, describe_error, number_with_
 from dpnb.results.bounds import EVENTS_PER_BIN
 from dpnb.results.estimates import IntervalArrays, estimate
 from dpnb.results.estimates.discovered_groups import GIVEN, named_groups
+from dpnb.results.estimates.least_squares import LeastSquares
+from dpnb.results.estimates.linear import least_squares, numbers_of
 from dpnb.results.estimates.outputs import TableLayout, dates_of, outputs_of, table_of
 from dpnb.results.estimates.population import SamplingError, population
+from dpnb.results.estimates.regression import RegressionNumbers
 from dpnb.results.observations import FIRST_OBSERVATION_ALPHA, CombinedObservations, Floats
 from dpnb.schema import Key, Schema
 
@@ -150,6 +153,32 @@ class EstimateReader:
         columns = ColumnsView((NamedColumn("", index, view),))  # type: ignore[arg-type]  # of a part
         sums, sigma = self.refinement.combined
         return estimate(self.query, columns, sums, sigma, sigma, self.schema)
+
+    def placed(self, squares: Squares, places: list[int]) -> Squares:
+        """The sums of squared influences on some numbers as those of all, NaN where they were not measured."""
+        value, scale = np.full((2, *self.arrays.value.shape), np.nan)
+        value[:, places], scale[:, places] = squares
+        return value, scale
+
+    @cached_property
+    def least_squares(self) -> LeastSquares:
+        """The moments of a regression."""
+        return least_squares(self.query, self.request.view, *self.refinement.combined, self.schema)
+
+    def regression_numbers(self, sampled: Fraction, unit: str | None, squares: Squares | None) -> RegressionNumbers:
+        """The released numbers of a regression; `sampled` and `squares` are those of `population_arrays`."""
+        _, sigma = self.refinement.combined
+        return numbers_of(
+            self.query,
+            self.request.view,
+            self.arrays,
+            self.least_squares,
+            float(self.refinement.radius(self._alpha)[0] / sigma[0]),
+            self.schema,
+            unit=unit,
+            remaining=float(1 - sampled),
+            squares=squares,
+        )
 
     @property
     def error(self) -> str:

@@ -5,22 +5,38 @@ row (Huber and Ronchetti 2009, *Robust Statistics*, section 1.5).  A unit's infl
 variance of theta through sampling is the sum over units of its square.  Released estimates are public, so the
 influences are ordinary expressions with constants.  If the estimate differs from the exact value by d, the sum for a
 mean of rows that are units is larger by N d^2; in general it differs by a term of the order of d, of either sign.
+
+For the coefficients of a regression, the products of what a unit adds to the sums of x e are measured (`scores_query`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from dpnb._compile import LinearQuery
-from dpnb._plan.expressions.nodes import Arithmetic, AsNumber, Compare, Expression, IsNull, Literal, Lookup, Not
-from dpnb._plan.expressions.rules import is_zero_or_one, numeric_dtype_of, public_key_count
+from dpnb._compile.lowering import scaled
+from dpnb._plan.expressions.nodes import (
+    And,
+    Arithmetic,
+    AsNumber,
+    Compare,
+    Expression,
+    IsNull,
+    Literal,
+    Lookup,
+    Not,
+    WithinUnit,
+)
+from dpnb._plan.expressions.rules import is_zero_or_one, numeric_dtype_of, public_key_count, public_keys_of
 from dpnb._plan.measurements import (
     AnyView,
+    CoefficientsView,
     ColumnsView,
     Count,
     CountUnits,
+    DeviationProducts,
     JointAggregation,
     Mean,
     MeanCountView,
@@ -31,6 +47,7 @@ from dpnb._plan.measurements import (
     QuantilesView,
     QuantileTree,
     Ratio,
+    SlopesView,
     Sum,
     UnitProducts,
     WeightedAggregation,
@@ -39,6 +56,8 @@ from dpnb._plan.measurements import (
 from dpnb._plan.plan import Plan
 from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit
 from dpnb.errors import PlanError
+from dpnb.results.estimates.least_squares import LeastSquares
+from dpnb.results.estimates.linear import terms_of
 from dpnb.results.estimates.noisy import IntervalArrays
 from dpnb.schema import Schema
 
@@ -73,6 +92,63 @@ def squares_query(
     shown = tuple(NamedColumn(columns[index].name, part) for part, index in enumerate(found))
     many = ColumnsView(shown, title="sampling error of several numbers")
     return Plan(joint, plan.where, *groups, source=source), many, [*found]
+
+
+def scores_query(
+    query: LinearQuery, view: AnyView, unit: PrivacyUnit, schema: Schema, coefficients: Sequence[float]
+) -> tuple[Plan, AnyView]:
+    """The sums of products of what a unit adds to the sums of x e, at some coefficients of a regression.
+
+    With e the residual of a row and x its predictors, scaled by their bounds; within units, x less its mean, of which
+    the products with a constant add up to 0.
+    """
+    plan, rows = query.plan, _rows_of_unit(query, unit, schema)
+    match plan.aggregation, view:
+        case Moments(columns, categories), MomentsView("regression", (outcome, *places)):
+            predictors: list[Expression] = []
+            fitted: list[Expression] = [Literal(coefficients[0])]
+            for place in places:
+                first = 1 + len(predictors)
+                if place < len(columns):
+                    predictors.append(scaled(columns[place], schema)[0])
+                    fitted.append(Arithmetic("*", Literal(coefficients[first]), predictors[-1]))
+                    continue
+                node = categories[place - len(columns)]
+                keys = public_keys_of(node, schema) or ()
+                predictors += [AsNumber(Compare("==", node, Literal(key))) for key in keys[1:]]
+                of_keys = (0.0, *coefficients[first : first + len(keys) - 1])
+                table = tuple((key,) for key in keys)
+                fitted.append(Lookup("coefficients", (node,), table, of_keys, min(of_keys), max(of_keys)))
+            residual = _minus(scaled(columns[outcome], schema)[0], _sum(fitted))
+            numbers = [residual, *(Arithmetic("*", residual, node) for node in predictors)]
+        case DeviationProducts(columns), SlopesView():
+            own, *others = [scaled(node, schema)[0] for node in columns]
+            residual = _minus(
+                own,
+                _sum([Arithmetic("*", Literal(value), node) for value, node in zip(coefficients, others, strict=True)]),
+            )
+            counted = plan.aggregation.complete if plan.where is None else And(plan.where, plan.aggregation.complete)
+            deviations = [_minus(node, WithinUnit("mean", node, None, counted)) for node in others]
+            numbers = [Arithmetic("*", residual, node) for node in deviations]
+        case _:
+            raise TypeError(type(plan.aggregation).__name__)
+    products = UnitProducts(tuple(numbers), rows)
+    names = [term.name for term in terms_of(query, view, schema)[0]]
+    shown = CoefficientsView(tuple(f"{names[i]}, {names[j]}" for i, j in products.pairs))
+    return Plan(products, plan.where, source=plan.source), shown
+
+
+def released_coefficients(model: LeastSquares) -> list[float]:
+    """The coefficients of scaled numbers, to a hundredth of their noise."""
+    return [_rounded(*one) for one in zip(model.scaled.tolist(), model.scaled_noise.tolist(), strict=True)]
+
+
+def _sum(nodes: Sequence[Expression]) -> Expression:
+    """The sum of some nodes, in pairs: a long chain would have too many levels."""
+    if len(nodes) == 1:
+        return nodes[0]
+    half = len(nodes) // 2
+    return Arithmetic("+", _sum(nodes[:half]), _sum(nodes[half:]))
 
 
 NOT_OFFERED = (

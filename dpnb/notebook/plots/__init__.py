@@ -6,12 +6,17 @@ from typing import Any
 
 from dpnb.errors import RequestError
 from dpnb.results.display import PLOTLY_MISSING, to_picture
+from dpnb.results.regression import RegressionAnswer, RegressionResult
 from dpnb.results.tables.table import Estimates
 
 
 @to_picture.register
 def _draw(estimates: Estimates, history: bool) -> Any:
     try:
+        if isinstance(estimates, RegressionAnswer | RegressionResult):
+            from dpnb.notebook.plots import regressions
+
+            return regressions.draw(estimates, history)
         from dpnb.notebook.plots.answers import draw
 
         return draw(estimates, history)

@@ -3,6 +3,7 @@
 ``noisy``              the sums of one part of a query in natural units, with their noise; quotients of two of them, by
                        Fieller's theorem
 ``moments``            variances, correlations and regressions of noisy second moments
+``regression``         the released numbers of a regression: terms, coefficients and their covariances
 ``quantiles``          quantiles of a noisy tree, made consistent
 ``discovered_groups``  the sizes of discovered groups, conditional on their discovery
 ``estimate``           the view of a query: which of these, for which part

@@ -11,6 +11,7 @@ from dpnb._compile.features import Feature, TreeFeature, ValueFeature
 from dpnb._compile.lowering import indicators_of, scaled
 from dpnb._plan.measurements import (
     AnyView,
+    CoefficientsView,
     ColumnsView,
     Count,
     CountUnits,
@@ -29,6 +30,7 @@ from dpnb._plan.measurements import (
     Ratio,
     Single,
     StandardErrorView,
+    StepView,
     UnitProducts,
     products_of,
 )
@@ -37,6 +39,7 @@ from dpnb.results.estimates.moments import MomentSums, root_of
 from dpnb.results.estimates.noisy import Cells, IntervalArrays, NoisyArrays, noisy_features, quotient, totals
 from dpnb.results.estimates.outputs import pairs_of
 from dpnb.results.estimates.quantiles import quantiles
+from dpnb.results.estimates.scores import step_sums
 from dpnb.results.estimates.slopes import ProductMatrix
 from dpnb.schema import Schema
 
@@ -61,6 +64,8 @@ def estimate(
     with np.errstate(all="ignore"):
         if isinstance(view, StandardErrorView):
             return _standard_error(query, of_part(0, PlainView()), sums, sigma, z)
+        if isinstance(view, StepView):
+            return step_sums(query, sums, sigma, z, schema)
         if isinstance(view, ColumnsView):
             return IntervalArrays.side_by_side([of_part(named.part, named.view) for named in view.columns])
         return of_part(0, view)
@@ -76,6 +81,8 @@ def estimate_part(
             raise TypeError("the noise of discovered groups is not normal: see `partitions`")
         case Gradient():
             return _gradient(noisy[0], z)
+        case UnitProducts() if isinstance(view, CoefficientsView):
+            return IntervalArrays.side_by_side([_gradient(product, z) for product in noisy])
         case Mean() | ModelLoss() if not isinstance(view, MeanCountView):
             return _mean(features, noisy, z)
         case Ratio():

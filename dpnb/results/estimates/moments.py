@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from dpnb._compile.features import Feature, ValueFeature
 from dpnb._compile.lowering import moment_order
+from dpnb.results.estimates.least_squares import LeastSquares, changes_of, in_own_units
 from dpnb.results.estimates.noisy import Cells, IntervalArrays, NoisyArrays, quotient
 
 Matrix = NDArray[np.float64]
@@ -190,6 +191,17 @@ class MomentSums:
         """The lower limit of a column's variance as a share of its estimate; 0 if the limit is not above 0."""
         value, low, _ = (end[:, 0] for end in self.var(column).unclipped)
         return np.where(low > 0, low / value, 0.0)
+
+    def least_squares(self, outcome: int, *predictors: int) -> LeastSquares:
+        """The moments of a regression, without groups."""
+        terms = [row for index in predictors for row in self._rows_of(index)]
+        rows = np.ix_([outcome + 1, 0, *terms], [outcome + 1, 0, *terms])
+        moments = self._matrices(self._sums)[0][rows]
+        changes = changes_of(self._shifted())[:, rows[0], rows[1]]
+        numbers = [(float(self._middle[row - 1]), float(self._reach[row - 1])) for row in (outcome + 1, *terms)]
+        return LeastSquares(
+            moments, changes, *in_own_units(numbers[0], numbers[1:], intercept=True), numbers[0][1], intercept=True
+        )
 
     def regression(self, outcome: int, *predictors: int) -> IntervalArrays:
         """Least squares of one column on others: intercept, then slopes, in the columns' own units."""

@@ -17,6 +17,7 @@ from dpnb._plan.measurements import (
     QuantilesView,
     QuantileTree,
     SlopesView,
+    StepView,
 )
 from dpnb.results.estimates.noisy import IntervalArrays
 from dpnb.schema import Key
@@ -37,6 +38,13 @@ def outputs_of(view: AnyView) -> tuple[str, tuple[Key, ...]] | None:
             return "term", ("intercept", *view.labels[1:])
         case MomentsView(statistic) if statistic in MATRICES:
             return "pair", tuple(f"{view.labels[i]}, {view.labels[j]}" for i, j in _places(view))
+        case StepView(terms, products):
+            pairs = [f"{a}, {b}" for index, a in enumerate(terms) for b in terms[index:]]
+            parts = ("information", "products") if products else ("information",)
+            return "sum", (
+                *(f"score: {term}" for term in terms),
+                *(f"{part}: {pair}" for part in parts for pair in pairs),
+            )
         case CoefficientsView(terms, classes, chains):
             one = [f"{key}: {term}" for key in classes for term in terms] if classes else list(terms)
             return "term", tuple(

@@ -11,6 +11,8 @@ u adds to the numerator and denominator of a ratio theta = S/N, and M = sum over
   Wilson's interval.  Counts: M is the count (units arrive independently).
 * Means with second moments, where each row is a unit: M = N times the variance.
 * Quantiles, where each row is a unit, in rows of rank: M = N q (1 - q).
+* Coefficients of a regression, where each row is a unit: by one variance of the errors, or from measured sums of
+  products (`dpnb.results.estimates.least_squares`).
 * Otherwise M is a sum of squares or products of what units add, measured in addition (`dpnb._compile.products`); its
   noise scale is added to it once, since M enters with its root: without that, coverage falls where M is small.
 * Where units have up to k rows and M was not measured: by the inequality of Cauchy and Schwarz it is at most k times
@@ -53,9 +55,11 @@ from dpnb._plan.measurements import (
     Ratio,
     Single,
     Sum,
+    is_regression,
     products_of,
 )
 from dpnb.results.estimates.estimate import FeatureSlice, estimate_part, measured_squares, moment_sums
+from dpnb.results.estimates.linear import least_squares, sampling_of
 from dpnb.results.estimates.noisy import Cells, IntervalArrays, noisy_features, totals
 from dpnb.results.estimates.quantiles import Sampling as RankSampling
 from dpnb.results.estimates.quantiles import quantiles
@@ -69,7 +73,8 @@ Reach = tuple[Cells, Cells]
 class SamplingError:
     """What is known of the sampling error of an answer, from declarations and released values.
 
-    `squares` has M for each number, with its noise scale; shape (cells, outputs), NaN where it was not measured.
+    `squares` has M for each number, with its noise scale; shape (cells, outputs), NaN where it was not measured.  Of a
+    regression it has the products of `LeastSquares.robust` instead.
     """
 
     z: float  # half-width of an interval, in standard deviations
@@ -88,8 +93,7 @@ def population(
         aggregation, first, number = query.parts[part]
         features = noisy_features(query, sums, sigma, first, number)
         noise = estimate_part(aggregation, view, features, z, schema)
-        many = noise.value.shape[1]
-        places = slice(index, index + 1) if count > 1 else slice(0, many)
+        places = slice(index, index + 1) if count > 1 else slice(None)
         known = None if error.squares is None else (error.squares[0][:, places], error.squares[1][:, places])
         return _SampledPart(query, aggregation, view, features, noise, z, schema, error, known).intervals(sums, sigma)
 
@@ -119,11 +123,12 @@ class _SampledPart:
         feature, _ = self.features[0]
         if isinstance(feature, TreeFeature):
             return self._quantiles(feature)
-        reach = self._reach(sums, sigma)
+        reach = self._of_coefficients(sums, sigma) if is_regression(self.view) else self._reach(sums, sigma)
         if reach is None:
             unknown = np.full_like(self.noise.value, np.nan)
             return IntervalArrays(self.noise.value, unknown, unknown, self.noise.noise_scale)
-        widened = self.noise.widened(reach[0][:, None], reach[1][:, None], additive=self.error.additive)
+        below, above = (distance.reshape(len(self.noise.value), -1) for distance in reach)
+        widened = self.noise.widened(below, above, additive=self.error.additive)
         return widened.clipped(*self._range, value=False)
 
     @property
@@ -152,6 +157,14 @@ class _SampledPart:
             case Moments(), MomentsView("corr"):
                 return -1.0, 1.0
         return -math.inf, math.inf
+
+    def _of_coefficients(self, sums: Cells, sigma: Cells) -> Reach | None:
+        """The distances of the coefficients of a regression."""
+        model = None if len(sums) > 1 else least_squares(self.query, self.view, sums, sigma, self.schema)
+        if model is None or not model.is_definite:
+            return None
+        covariance = sampling_of(self.query, model, self.error.remaining, self.squares)
+        return None if covariance is None else (self.error.z * np.sqrt(np.maximum(np.diag(covariance), 0.0)),) * 2
 
     # --- M, where it follows from what is released -----------------------------------------------------------------
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnb._compile.features import ValueFeature
+from dpnb.results.estimates.least_squares import LeastSquares, changes_of, in_own_units
 from dpnb.results.estimates.moments import Matrix, MomentSums
 from dpnb.results.estimates.noisy import Cells, IntervalArrays, NoisyArrays
 
@@ -37,6 +38,15 @@ class ProductMatrix(MomentSums):
         scaled = sums / (self._reach[rows] * self._reach[columns]) / self._unit[:, None]
         matrices[:, rows, columns] = matrices[:, columns, rows] = scaled
         return matrices
+
+    def products(self, reaches: Cells) -> LeastSquares:
+        """The products of a regression, scaled by the half-widths of the numbers' bounds."""
+        ratios = self._reach / reaches
+        scale = np.outer(ratios, ratios) * self._unit[0]
+        moments, changes = self._matrices(self._sums)[0] * scale, changes_of(self._shifted()) * scale
+        numbers = [(0.0, float(reach)) for reach in reaches]
+        own_units = in_own_units(numbers[0], numbers[1:], intercept=False)
+        return LeastSquares(moments, changes, *own_units, numbers[0][1], intercept=False)
 
     def slopes(self) -> IntervalArrays:
         """Least squares of the first number on the others, in their own units."""

@@ -5,5 +5,6 @@
 ``comparison``      the result of a comparison: yes, no, or too close to say
 ``pandas_methods``  sorting, rounding, selecting rows, iterating
 ``index``           columns and index of the pandas table; names that an answer does not have
+``regression_methods``  coefficients with the methods of statsmodels
 ``exports``         CSV, JSON, dict, Markdown and figures
 """

@@ -1,0 +1,328 @@
+"""A logistic or Poisson regression by noisy Newton steps, each an ordinary release, that can be previewed and released.
+
+Number of steps and shares of the charge are fixed beforehand (`dpnb.results.newton`), so the whole cost is known before
+the first charge.  A step is the release of sums at the coefficients that follow from the earlier steps: the same
+arguments lead to the same requests, whose recorded answers are free.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import msgspec
+
+from dpnb._core.accountant.cost_text import cost_text
+from dpnb._core.core import SessionCore
+from dpnb._plan.expressions.text import words
+from dpnb._plan.measurements import JointAggregation, RegressionModel, ScoreSums, StepView, WeightedAggregation
+from dpnb._plan.plan import Plan
+from dpnb._plan.regression import check_scores, describe_model, design
+from dpnb._plan.unreleased import Unreleased
+from dpnb._request import Release
+from dpnb._target import Target, target_from
+from dpnb.accounting.exact import Number
+from dpnb.accounting.losses import GDP
+from dpnb.copying import safe_repr
+from dpnb.errors import BudgetExceeded, PlanError
+from dpnb.progress import Stage, work
+from dpnb.query.divided import divided, losses_of, total_of
+from dpnb.query.newton_progress import StepProgress, StepTerms
+from dpnb.results.display import Explanation
+from dpnb.results.estimates.regression import RegressionTerm
+from dpnb.results.newton import (
+    INFORMATION,
+    LAST_INFORMATION,
+    LAST_PRODUCTS,
+    LAST_SCORE,
+    SCORE,
+    SHARES,
+)
+from dpnb.results.regression import RegressionResult
+
+
+@dataclass(frozen=True, repr=False)
+class RegressionPreview(Explanation):
+    """The cost of a regression by Newton steps, in all and by step.
+
+    Parameters
+    ----------
+    cost : GDP, default GDP(0)
+        The charge of all steps that were not released before.
+    cost_fraction : float, default NaN
+        The cost as a fraction of the whole budget, rounded up; NaN without a budget.
+    fits : bool, default True
+        Whether the filter would admit all of these steps now.
+    steps : tuple of GDP, default ()
+        The charge of each step; 0 for one that was released before.
+
+    Examples
+    --------
+    >>> preview = df.regress(df["cost"] > 500, on="age", family="logistic").preview(mu=0.1)
+    >>> len(preview.steps), preview.fits
+    (4, True)
+    """
+
+    cost: GDP = field(default_factory=lambda: GDP(0))
+    cost_fraction: float = math.nan
+    fits: bool = True
+    steps: tuple[GDP, ...] = ()
+
+
+class NewtonRegression(Unreleased):
+    """A logistic or Poisson regression, by noisy Newton steps.  Free until it is released.
+
+    Parameters
+    ----------
+    rows : Plan
+        A count of the rows.
+    model : RegressionModel
+    terms : tuple of RegressionTerm
+        The terms other than the intercept, as the analyst wrote them.
+    order : tuple of int
+        The number of each of these terms in the model, whose numeric columns are first; the intercept is 0.
+    runner : SessionCore
+        The core of the session.
+
+    Examples
+    --------
+    >>> query = df.regress(df["cost"] > 500, on="age", family="logistic")
+    >>> query.description
+    'logistic regression of cost > 500 on age'
+    >>> query.preview(mu=0.1).fits
+    True
+    """
+
+    __slots__ = ("_core", "_max_rows", "_of", "_rows", "_view")
+
+    _kind = "a query"
+    _released_type = RegressionResult
+
+    def __init__(
+        self,
+        rows: Plan,
+        model: RegressionModel,
+        terms: tuple[RegressionTerm, ...],
+        order: tuple[int, ...],
+        runner: SessionCore,
+    ) -> None:
+        self._rows, self._core = rows, runner
+        schema, unit = runner.tables.schema(rows.source), runner.tables.unit(rows.source)
+        if unit.max_rows is None:
+            raise PlanError(
+                f"regress: a {model.family} regression needs a session with max_rows_per_unit=, which bounds the score "
+                "of a unit"
+            )
+        self._max_rows = 1 if unit.column is None else unit.max_rows
+        errors = "robust: each row is a unit" if unit.column is None else f"clustered by {unit.column}"
+        written = (RegressionTerm(), *terms), (0, *order)
+        self._of = StepTerms(model, *written, design(model, schema), words(model.outcome), errors)
+        names = [""] * len(self._of.terms)
+        for term, number in zip(*written, strict=True):
+            names[number] = term.name
+        self._view = StepView(tuple(names))
+        check_scores(ScoreSums(model, self._of.start, "score"), schema)
+        for index in (0, self._n_steps - 1):
+            runner.check(self._plan(index, self._of.start), self._view_of(index))
+
+    @property
+    def description(self) -> str:
+        """The regression in words."""
+        return f"{describe_model(self._of.model)}{self._rows.scope_description}"
+
+    def _query_words(self) -> str:
+        return self.description
+
+    # --- steps ------------------------------------------------------------------------------------------------------
+
+    @property
+    def _n_steps(self) -> int:
+        return len(SHARES)
+
+    def _plan(self, index: int, at: tuple[float, ...], max_slope: float | None = None) -> Plan:
+        """What a step measures at some coefficients."""
+        model = self._of.model
+        parts = [ScoreSums(model, at, "score"), ScoreSums(model, at, "information", max_slope)]
+        weights: tuple[float, ...] = SCORE, INFORMATION
+        if index == self._n_steps - 1:
+            parts.append(ScoreSums(model, at, "products", max_rows=self._max_rows))
+            weights = LAST_SCORE, LAST_INFORMATION, LAST_PRODUCTS
+        joint = JointAggregation(tuple(map(WeightedAggregation, parts, weights)))
+        return msgspec.structs.replace(self._rows, aggregation=joint)
+
+    def _view_of(self, index: int) -> StepView:
+        return msgspec.structs.replace(self._view, products=index == self._n_steps - 1)
+
+    def _targets(self, target: Target) -> list[Target]:
+        """The target of each step: together they are that of the regression."""
+        return divided(self._core, target, SHARES, self.description)
+
+    def _recorded(self, targets: list[Target]) -> tuple[StepProgress, int]:
+        """The steps that were released before, and the number of those that were charged."""
+        progress = StepProgress(self._of)
+        for index, target in enumerate(targets):
+            rows = self._core.executor.find(self._request(index, progress, target))
+            if not rows:
+                return progress, index
+            if rows[0].status != "released":
+                return progress, index + 1
+            progress.add(self._core.releases.answer_of(rows[0]))
+        return progress, len(targets)
+
+    def _request(self, index: int, progress: StepProgress, target: Target) -> Release:
+        return Release(self._plan(index, progress.at, progress.max_slope), self._view_of(index), target)
+
+    # --- the methods of a query -------------------------------------------------------------------------------------
+
+    def preview(
+        self,
+        *,
+        mu: Number | None = None,
+        rho: Number | None = None,
+        epsilon: Number | None = None,
+        share: Number | None = None,
+        confidence: Number = 0.95,
+    ) -> RegressionPreview:
+        """The cost of a release with the same arguments, in all and by step; free, and without the table.
+
+        Parameters
+        ----------
+        mu, rho, epsilon, share, confidence : Number, optional
+            As for `release`.
+
+        Raises
+        ------
+        RequestError, InvalidValueError
+            As for `release`.
+
+        Examples
+        --------
+        >>> preview = df.regress(df["cost"] > 500, on="age", family="logistic").preview(share=0.2)
+        >>> round(preview.cost_fraction, 2)
+        0.2
+        """
+        account, target = self._core.account, target_from(mu, rho, epsilon, share, None, confidence)
+        targets = self._targets(target)
+        _, charged = self._recorded(targets)
+        losses, fits = losses_of(self._core, targets[charged:], self.description)
+        total = total_of(losses)
+        steps = (*(GDP(0),) * charged, *losses)
+        facts = [("cost", f"{cost_text(account, total)}, divided among the steps" if losses else "free: was released")]
+        for number, (loss, words_) in enumerate(zip(steps, self._step_words(), strict=True), start=1):
+            price = cost_text(account, loss) if loss.mu_squared else "free: was released before"
+            facts.append((f"step {number}", f"{price}: {words_}"))
+        if not fits:
+            facts.append(("does not fit", "more than what is left: a release would be refused, and charge nothing"))
+        facts.append(("intervals", f"of noise and sampling ({self._of.errors}); unknown where the noise is too large"))
+        facts += [("clamped", note) for note in self._of.clamped]
+        counted = account.guarantee.to_filter_loss(total)
+        fraction = account.forecast(counted)[0] if losses else 0.0
+        return RegressionPreview(
+            f"{self.description} ({target.words})", facts, self._core.notice, total, fraction, fits, steps
+        )
+
+    def release(
+        self,
+        *,
+        mu: Number | None = None,
+        rho: Number | None = None,
+        epsilon: Number | None = None,
+        share: Number | None = None,
+        confidence: Number = 0.95,
+    ) -> RegressionResult:
+        """Take all steps, and charge each before it is taken.
+
+        All steps are refused before the first if they do not fit together into the budget.  The identical arguments
+        return the recorded steps at no cost, in any kernel; steps that are missing, for example after an interrupt, are
+        then taken.  Where the budget is exhausted on the way, for example by another kernel, the coefficients of the
+        steps so far are returned, without intervals.
+
+        Parameters
+        ----------
+        mu, rho, epsilon : Number, optional
+            Loss of all steps together: in GDP, in zCDP (mu = sqrt(2 rho)), or the mu that gives epsilon at the budget's
+            delta.  Exactly one of `mu`, `rho`, `epsilon` and `share` is required.
+        share : Number, optional
+            Share of the remaining budget, in (0, 1]; 1 spends all of it.
+        confidence : Number, default 0.95
+            Confidence of each single interval.
+
+        Raises
+        ------
+        BudgetExceeded
+            The steps do not fit into the budget; nothing was charged.
+        RequestError
+            There is not exactly one target.
+        InvalidValueError
+            A number is out of range.
+        ExecutionError
+            A step failed after its charge; the charge stands, and the same call resumes it.
+
+        Examples
+        --------
+        >>> result = df.regress(df["cost"] > 500, on="age", family="logistic").release(mu=0.2)
+        >>> result.params.index.tolist()
+        ['Intercept', 'age']
+        """
+        core = self._core
+        with core.executor.refusals_of(lambda: self.description):
+            target = target_from(mu, rho, epsilon, share, None, confidence)
+            targets = self._targets(target)
+            progress, charged = self._recorded(targets)
+            self._refuse_too_much(targets, charged)
+            stopped = None
+            with work(Stage.CHARGING) as line:
+                for index in range(len(progress.answers), len(targets)):
+                    line.report(f"{self.description}: step {index + 1} of {len(targets)}")
+                    try:
+                        progress.add(core.releases.release(self._request(index, progress, targets[index])))
+                    except BudgetExceeded:
+                        if not index:
+                            raise
+                        stopped = f"stopped after {index} of {len(targets)} steps: the budget allows no further one"
+                        break
+        numbers = progress.numbers(stopped, sampled=float(core.account.sampled))
+        return RegressionResult.of(
+            numbers,
+            confidence,
+            description=self.description,
+            cost=total_of([answer.cost for answer in progress.answers]),
+            cost_fraction=sum(answer.cost_fraction for answer in progress.answers),
+            notice=core.notice,
+        )
+
+    def _refuse_too_much(self, targets: list[Target], charged: int) -> None:
+        """Refuse all steps together, before the first, if they do not fit into the budget."""
+        if charged == len(targets):
+            return
+        losses, fits = losses_of(self._core, targets[charged:], self.description)
+        if not fits:
+            account = self._core.account
+            total = total_of(losses)
+            raise BudgetExceeded(
+                f"{self.description}: its {len(losses)} steps together cost {cost_text(account, total)}, more than "
+                "what is left; release it with less, as in share=1; nothing was charged"
+            )
+
+    def explain(self) -> Explanation:
+        """How the regression is computed, and what bounds the contribution of a unit.  Free.
+
+        Examples
+        --------
+        >>> df.regress(df["cost"] > 500, on="age", family="logistic").explain().facts[0][0]
+        'steps'
+        """
+        facts = [("steps", "; then ".join(self._step_words()))]
+        facts += [("intervals", f"of noise and sampling ({self._of.errors})")]
+        facts += [("clamped", note) for note in self._of.clamped]
+        return Explanation(self.description, facts, self._core.notice)
+
+    @safe_repr
+    def __repr__(self) -> str:
+        return f"<query: {self.description}; .preview(share=...) is free, .release(share=...) is charged>"
+
+    # --- words ------------------------------------------------------------------------------------------------------
+
+    def _step_words(self) -> list[str]:
+        middle = ["a Newton step from the coefficients before it"] * (self._n_steps - 2)
+        return ["the sums of a linear fit, to start from", *middle, "the last step, with what its errors need"]

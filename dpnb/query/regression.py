@@ -1,0 +1,180 @@
+"""A linear regression that can be previewed and released, also with the measurement of its sampling error.
+
+The coefficients are one charge.  Robust standard errors are a second one, since what is measured for them depends on
+the released coefficients (`dpnb._core.pricing.influence.scores_query`); one target is divided among both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from fractions import Fraction
+from functools import reduce
+from typing import TYPE_CHECKING, Unpack
+
+import msgspec
+import numpy as np
+
+from dpnb._core.accountant.admission import refuse_above
+from dpnb._core.accountant.cost_text import cost_text
+from dpnb._core.core import SessionCore
+from dpnb._core.pricing.influence import scores_query
+from dpnb._plan.measurements import AnyView, is_regression
+from dpnb._plan.plan import Plan
+from dpnb._request import Release
+from dpnb._target import Target
+from dpnb.accounting.losses import GDP
+from dpnb.errors import BudgetExceeded, PlanError
+from dpnb.query.divided import divided, losses_of, total_of
+from dpnb.query.query import PreviewTarget, Query, checked_query
+from dpnb.results.answer import Answer
+from dpnb.results.estimates.linear import terms_of
+from dpnb.results.preview import Preview
+from dpnb.results.regression import RegressionAnswer
+
+SHARES = (Fraction(4, 5), Fraction(1, 5))
+"""The parts of the charge of coefficients and of their sampling error, of mu squared: the noise of the coefficients is
+12% wider than at the whole charge, and that of the sampling error seldom matters beside it."""
+
+STOPPED = "stopped before the sampling error was measured, which was not charged"
+
+
+class RegressionQuery(Query):
+    """A linear regression of a session.  Free until it is released.
+
+    Parameters
+    ----------
+    plan, view, runner
+        As for `dpnb.Query`.
+    population : bool, default False
+        Whether the sampling error is measured too, at the released coefficients: robust standard errors where each row
+        is a unit, and clustered by the unit otherwise.
+
+    Examples
+    --------
+    >>> query = df.regress("cost ~ age", population=True)
+    >>> query.preview(mu=0.2).parts[1][0]
+    'sampling error'
+    >>> query.release(mu=0.2).bse.index.tolist()
+    ['Intercept', 'age']
+    """
+
+    __slots__ = ("population",)
+
+    _released_type = RegressionAnswer
+
+    def __init__(self, plan: Plan, view: AnyView, runner: SessionCore, *, population: bool = False) -> None:
+        super().__init__(plan, view, runner)
+        self.population = population
+        if population:
+            self._check_population()
+
+    def _check_population(self) -> None:
+        """Refuse before any charge what would be refused after that of the coefficients."""
+        tables, source = self.runner.tables, self.plan.source
+        if self.runner.account.sampled == 1:
+            raise PlanError("population: a census has no sampling error; its noise intervals are those you need")
+        query, known = tables.compile(self.plan), (tables.unit(source), tables.schema(source))
+        plan, view = scores_query(query, self.view, *known, [1.0] * len(terms_of(query, self.view, known[1])[0]))
+        self.runner.check(plan, view)
+
+    if TYPE_CHECKING:
+
+        def release(self, **target: Unpack[PreviewTarget]) -> RegressionAnswer:
+            """As `Query.release`."""
+
+    def _released(self, target: Target, at_most: Fraction | None = None) -> RegressionAnswer:
+        if not self.population:
+            return _regression(super()._released(target, at_most))
+        parts = self._targets(target)
+        if not self.runner.executor.find(Release(self.plan, self.view, parts[0])):  # what was begun is continued
+            losses, fits = self._losses(parts)
+            whole = total_of(losses)
+            if not fits:
+                raise BudgetExceeded(
+                    f"{self.description}: costs {cost_text(self.runner.account, whole)} with its sampling error, more "
+                    "than what is left; release it with less, or without population=True; nothing was charged"
+                )
+            refuse_above(at_most, whole, self.description)
+        answer = _regression(super()._released(parts[0]))
+        try:
+            found = answer.origin.population(answer, parts[1])
+        except (BudgetExceeded, PlanError) as error:  # what was released is kept
+            return answer._noting(f"{STOPPED}: {error}")
+        cost, share = total_of([answer.cost, found.cost]), answer.cost_fraction + found.cost_fraction
+        return _regression(replace(found, cost=cost, cost_fraction=share))
+
+    # --- the parts of its cost ------------------------------------------------------------------------------------
+
+    def _targets(self, target: Target) -> list[Target]:
+        first, second = divided(self.runner, target, SHARES, self.description)
+        options = {name: getattr(target, name) for name in ("confidence", "simultaneous", "final", "groups")}
+        return [msgspec.structs.replace(first, **options), second]
+
+    def _previewed(self, targets: Iterable[Target]) -> list[Preview]:
+        if not self.population:
+            return super()._previewed(targets)
+        wanted = list(targets)
+        parts = [self._targets(target) for target in wanted]
+        previews = super()._previewed([first for first, _ in parts])
+        return [self._whole(*each) for each in zip(wanted, parts, previews, strict=True)]
+
+    def _losses(self, parts: list[Target], preview: Preview | None = None) -> tuple[list[GDP], bool]:
+        """What the two parts would be charged now, 0 for one that was charged before; and whether both fit."""
+        first, second = parts
+        rows = self.runner.executor.find(Release(self.plan, self.view, first))
+        if not rows:
+            preview = super()._previewed([first])[0] if preview is None else preview
+            return losses_of(self.runner, [second], self.description, [preview.cost])
+        if rows[0].status == "released" and self._is_measured(self.runner.releases.answer_of(rows[0]), second):
+            return [GDP(0), GDP(0)], True
+        return losses_of(self.runner, [second], self.description, [GDP(0)])
+
+    def _whole(self, target: Target, parts: list[Target], preview: Preview) -> Preview:
+        """The preview of both parts, from that of the first."""
+        account = self.runner.account
+        losses, fits = self._losses(parts, preview)
+        cost = total_of(losses)
+        counted = account.guarantee.to_filter_loss(cost)
+        fraction, after = account.forecast(counted)
+        state = account.filter
+        if fits and self.runner.part is None:  # by some filters two charges cost more than one of the same loss
+            each = [account.guarantee.to_filter_loss(loss) for loss in losses]
+            fraction = sum(state.budget_fraction(loss) for loss in each)
+            after = reduce(lambda before, loss: before.step(loss), each, state).headroom
+        prices = [cost_text(account, loss) if loss.mu_squared else "free: was released before" for loss in losses]
+        known = preview.total_loss.mu_squared - preview.cost.mu_squared
+        return replace(
+            preview,
+            request=target.words,
+            cost=cost,
+            cost_fraction=fraction,
+            total_loss=GDP.from_mu_squared(known + cost.mu_squared),
+            headroom_after=after if fits or np.isnan(after) else 0.0,
+            fits=fits,
+            max_mu=None if fits else account.max_mu(GDP(0)),
+            max_repetitions=account.filter.max_repetitions(counted),
+            parts=(("coefficients", prices[0]), ("sampling error", prices[1])),
+        )
+
+    def _is_measured(self, answer: Answer, target: Target) -> bool:
+        """Whether there is nothing left to charge after the coefficients."""
+        is_unknown = _regression(answer).numbers.unknown is not None
+        return is_unknown or bool(self.runner.releases.sampling_charges(answer, target))
+
+
+def regression_or_query(runner: SessionCore, plan: Plan, view: AnyView) -> Query:
+    """As `checked_query`, with the methods of a regression if it is one."""
+    query = checked_query(runner, plan, view)
+    return RegressionQuery(plan, view, runner) if is_regression(view) and not plan.group_by else query
+
+
+def with_population(query: Query) -> RegressionQuery:
+    """A regression that also measures its sampling error."""
+    return RegressionQuery(query.plan, query.view, query.runner, population=True)
+
+
+def _regression(answer: Answer) -> RegressionAnswer:
+    if not isinstance(answer, RegressionAnswer):  # never: for the type checker
+        raise TypeError(type(answer).__name__)
+    return answer
