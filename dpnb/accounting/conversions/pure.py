@@ -29,8 +29,8 @@ t may depend on the pair.
    There N' >= 0 and N'' > 0, so from there on N and N' would be positive, N'' with them, and N would grow without end.
    But M falls to 0, as 1 - Phi does beside phi.  So N < 0 for all z > 0, and u' rises.  ∎
 
-What a bounded range leaves of a GDP budget, if it is not converted first, is at most what randomised response with e/2
-leaves, which is the case t = e/2; whether other t leave less is not proved here, so it is not used.
+What a bounded range leaves of a GDP budget, if it is not converted first, is what randomised response with e/2 leaves:
+:mod:`dpnb.accounting.conversions.residue`.
 
 References
 ----------
