@@ -19,7 +19,9 @@ the normal distribution).  Without the addition these would be 94.5, 93.8, 92.5 
 up to 97.9, 99.0, 99.8 and 100%.
 
 The residual sum of squares is that at the noisy coefficients, which minimise the *noisy* sum of squares: this is on
-average smaller than that at the coefficients without noise by the trace of A^-1 W, which is added.
+average smaller than that at the coefficients without noise by the trace of A^-1 W, which is added.  The difference is
+a quadratic form of the noise q of b - A beta, q' A^-1 q, whose variance, twice the trace of (A^-1 W)^2 for normal q, is
+added to that of the sums: it matters for R-squared where the coefficients are mostly noise.
 """
 
 from __future__ import annotations
@@ -127,16 +129,22 @@ class LeastSquares:
         value = float(weights @ self.moments @ weights) + float((self._scores * solved.T).sum())
         return value, np.einsum("i,sij,j->s", weights, self.changes, weights)
 
+    @property
+    def _quadratic(self) -> float:
+        """Variance of what is of second order in the noise, in the sum of squared residuals."""
+        form = self._scores @ np.linalg.solve(self.information, self._scores.T)
+        return 2 * float((form**2).sum())
+
     def rsquared(self, z: float) -> IntervalArrays:
         """R-squared."""
         (value, changes), total = self.residuals, self.total
-        return _quotient((total[0] - value, total[1] - changes), total, z, (0.0, 1.0))
+        return _quotient((total[0] - value, total[1] - changes), total, z, (0.0, 1.0), self._quadratic)
 
     def residual_variance(self, z: float) -> IntervalArrays:
         """Variance of the residuals, in squared units of the outcome; only with an intercept."""
         count, changes = self.count
         degrees = count - len(self.scaled), changes
-        return _quotient(self.residuals, degrees, z, (0.0, np.inf)).rescaled(self.outcome_reach**2)
+        return _quotient(self.residuals, degrees, z, (0.0, np.inf), self._quadratic).rescaled(self.outcome_reach**2)
 
     # --- the error of sampling ----------------------------------------------------------------------------------
 
@@ -172,10 +180,11 @@ class LeastSquares:
 
 
 def _quotient(
-    top: tuple[float, Cells], bottom: tuple[float, Cells], z: float, bounds: tuple[float, float]
+    top: tuple[float, Cells], bottom: tuple[float, Cells], z: float, bounds: tuple[float, float], more: float
 ) -> IntervalArrays:
+    """The quotient, with its interval; `more` is variance of the numerator besides that of its changes."""
     a, b, deviations = np.array([top[0]]), np.array([bottom[0]]), np.array([z])
-    variances = np.array([(top[1] ** 2).sum()]), np.array([(bottom[1] ** 2).sum()])
+    variances = np.array([(top[1] ** 2).sum() + more]), np.array([(bottom[1] ** 2).sum()])
     return quotient(a, b, variances, float((top[1] * bottom[1]).sum()), deviations, bounds)
 
 
