@@ -72,7 +72,7 @@ def _table(result: Estimates) -> tuple[list[str], list[list[str]]]:
     tested = errors is not None and not result.is_refined
     ends = population_texts(result)
     head = ["term", "coef", *(["std err"] if errors is not None else []), *(["z", "P>|z|"] if tested else [])]
-    head += [*([population_name(result)] if ends else []), interval_name(result)]
+    head += [*([population_name(result)] if ends else []), *([interval_name(result)] if result.has_intervals else [])]
     rows = []
     for index, (term, (_, value, interval)) in enumerate(zip(numbers.terms, rows_of(result), strict=True)):
         row = [term.name, value]
@@ -83,7 +83,7 @@ def _table(result: Estimates) -> tuple[list[str], list[list[str]]]:
             if tested:
                 z = float(result.arrays.displayed[0, index]) / error if known and error else math.nan
                 row += [f"{z:.2f}", _p_value(z)] if math.isfinite(z) else ["", ""]
-        rows.append([*row, *([ends[index]] if ends else []), interval])
+        rows.append([*row, *([ends[index]] if ends else []), *([interval] if result.has_intervals else [])])
     return head, rows
 
 

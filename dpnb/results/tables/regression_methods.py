@@ -53,6 +53,7 @@ class RegressionMethods:
         confidence: Any
         simultaneous: Any
         is_refined: Any
+        has_intervals: Any
         notice: Any
         measured: Any
 
@@ -272,7 +273,7 @@ class RegressionMethods:
             raise RequestError(
                 f"{verb}: the sampling error of {self.description} is not known"
                 f"{f' ({self.numbers.errors})' if self.numbers.errors else ''}; {self._population_remedy}; "
-                ".interval has the noise intervals"
+                + (".interval has the noise intervals" if self.has_intervals else ".params has the coefficients")
             )
         return np.where(np.isnan(self.arrays.displayed[0]), np.nan, found)
 
