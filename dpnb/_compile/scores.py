@@ -82,7 +82,7 @@ class _ScoredRow:
 
     @cached_property
     def design(self) -> RegressionDesign:
-        return design(self.aggregation.model, self.schema)
+        return design(self.aggregation.model, self.schema, "regress")
 
     @property
     def blocks(self) -> range:
@@ -115,7 +115,7 @@ class _ScoredRow:
             return Clip(model.outcome, max(middle - reach, 0.0), middle + reach)
         if isinstance(dtype_of(model.outcome, self.schema), Boolean):
             return AsNumber(model.outcome)
-        second = outcome_values(model.outcome, self.schema)[1]
+        second = outcome_values(model.outcome, self.schema, "regress")[1]
         return AsNumber(Compare("==", model.outcome, Literal(second)))
 
     @cached_property

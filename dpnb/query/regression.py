@@ -28,6 +28,7 @@ from dpnb.errors import BudgetExceeded, PlanError
 from dpnb.query.divided import divided, losses_of, total_of
 from dpnb.query.query import PreviewTarget, Query, checked_query
 from dpnb.results.answer import Answer
+from dpnb.results.display import Explanation
 from dpnb.results.estimates.linear import terms_of
 from dpnb.results.preview import Preview
 from dpnb.results.regression import RegressionAnswer
@@ -35,6 +36,11 @@ from dpnb.results.regression import RegressionAnswer
 SHARES = (Fraction(4, 5), Fraction(1, 5))
 """The parts of the charge of coefficients and of their sampling error, of mu squared: the noise of the coefficients is
 12% wider than at the whole charge, and that of the sampling error seldom matters beside it."""
+
+MEASURED = (
+    "a second charge, of sums of products of residuals and predictors at the released coefficients; the population "
+    "intervals cover sampling and noise"
+)
 
 STOPPED = "stopped before the sampling error was measured, which was not charged"
 
@@ -103,6 +109,19 @@ class RegressionQuery(Query):
             return answer._noting(f"{STOPPED}: {error}")
         cost, share = total_of([answer.cost, found.cost]), answer.cost_fraction + found.cost_fraction
         return _regression(replace(found, cost=cost, cost_fraction=share))
+
+    def explain(self) -> Explanation:
+        """As `Query.explain`, and what the sampling error is measured from.
+
+        Examples
+        --------
+        >>> df.regress("cost ~ age", population=True).explain().facts[-1][0]
+        'sampling error'
+        """
+        found = super().explain()
+        if self.population:
+            found.facts.append(("sampling error", MEASURED))
+        return found
 
     # --- the parts of its cost ------------------------------------------------------------------------------------
 
