@@ -58,8 +58,13 @@ MAX_PREDICTOR = 30.0
 
 
 def score_features(aggregation: ScoreSums, schema: Schema) -> tuple[Feature, ...]:
-    """The features of one part of a step, each with the slots of its terms or pairs of terms."""
+    """The features of one part of a step, each with the slots of its terms or pairs of terms.
+
+    Refuses coefficients and columns for which a number of a row has no allowed bounds: not when rows are read.
+    """
     rows = _ScoredRow(aggregation, schema)
+    for node in (rows.residual, rows.slope[0], *rows.numbers):  # what is multiplied by numbers of at most 1
+        numeric_dtype_of(node, schema, "regress")
     if aggregation.part == "score":
         return tuple(rows.feature(rows.residual, rows.largest_residual, (block,)) for block in rows.blocks)
     if aggregation.part == "information":
@@ -89,9 +94,9 @@ class _ScoredRow:
         """The numbers of the blocks of terms."""
         return range(len(self.design.blocks))
 
-    @property
+    @cached_property
     def required(self) -> tuple[Expression, ...]:
-        """What must not be missing in a row."""
+        """What must not be missing in a row; one tuple, which is compared once for all features."""
         model = self.aggregation.model
         return (model.outcome, *model.columns, *model.categories)
 
