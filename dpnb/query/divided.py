@@ -57,6 +57,22 @@ def losses_of(
     return losses, fits or account.individual
 
 
+def forecast_of(core: SessionCore, losses: Sequence[GDP], *, fits: bool) -> tuple[float, float]:
+    """The cost of several charges and the headroom after them, as `Accountant.forecast` of one.
+
+    By some filters several charges cost more than one of the same loss together.
+    """
+    account, fraction = core.account, 0.0
+    if core.part is not None:
+        return account.forecast(account.guarantee.to_filter_loss(total_of(losses)))
+    state = account.filter
+    for loss in losses:
+        counted = account.guarantee.to_filter_loss(loss)
+        fraction += state.budget_fraction(counted)
+        state = state.step(counted) if fits else state
+    return fraction, state.headroom if fits else 0.0
+
+
 def _loss(core: SessionCore, state: Filter, target: Target, description: str) -> GDP:
     """The loss of a charge at a state of the filter."""
     guarantee = core.account.guarantee

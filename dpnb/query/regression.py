@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
-from functools import reduce
 from typing import TYPE_CHECKING, Unpack
 
 import msgspec
@@ -25,8 +24,9 @@ from dpnb._request import Release
 from dpnb._target import Target
 from dpnb.accounting.losses import GDP
 from dpnb.errors import BudgetExceeded, PlanError
-from dpnb.query.divided import divided, losses_of, total_of
+from dpnb.query.divided import divided, forecast_of, losses_of, total_of
 from dpnb.query.query import PreviewTarget, Query, checked_query
+from dpnb.render.numbers import format_cost
 from dpnb.results.answer import Answer
 from dpnb.results.estimates.linear import terms_of
 from dpnb.results.preview import Preview
@@ -91,8 +91,9 @@ class RegressionQuery(Query):
             losses, fits = self._losses(parts)
             whole = total_of(losses)
             if not fits:
+                fraction, _ = forecast_of(self.runner, losses, fits=False)
                 raise BudgetExceeded(
-                    f"{self.description}: costs {cost_text(self.runner.account, whole)} with its sampling error, more "
+                    f"{self.description}: costs {format_cost(whole, fraction)} with its sampling error, more "
                     "than what is left; release it with less, or without population=True; nothing was charged"
                 )
             refuse_above(at_most, whole, self.description)
@@ -136,12 +137,7 @@ class RegressionQuery(Query):
         losses, fits = self._losses(parts, preview)
         cost = total_of(losses)
         counted = account.guarantee.to_filter_loss(cost)
-        fraction, after = account.forecast(counted)
-        state = account.filter
-        if fits and self.runner.part is None:  # by some filters two charges cost more than one of the same loss
-            each = [account.guarantee.to_filter_loss(loss) for loss in losses]
-            fraction = sum(state.budget_fraction(loss) for loss in each)
-            after = reduce(lambda before, loss: before.step(loss), each, state).headroom
+        fraction, after = forecast_of(self.runner, losses, fits=fits)
         prices = [cost_text(account, loss) if loss.mu_squared else "free: was released before" for loss in losses]
         known = preview.total_loss.mu_squared - preview.cost.mu_squared
         return replace(

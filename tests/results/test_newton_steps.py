@@ -54,7 +54,7 @@ def failures(tries: int) -> int:
             for one in sums[1:]:
                 step = newton_step(design, step, one)
             result = covariance(sums[-1], step)
-        except (OverflowError, np.linalg.LinAlgError):
+        except (OverflowError, RuntimeWarning, np.linalg.LinAlgError):
             found += 1
             continue
         numbers = [*step.coefficients, step.max_slope]
