@@ -63,11 +63,12 @@ def forecast_of(core: SessionCore, losses: Sequence[GDP], *, fits: bool) -> tupl
     By some filters several charges cost more than one of the same loss together.
     """
     account, fraction = core.account, 0.0
-    if core.part is not None:
-        return account.forecast(account.guarantee.to_filter_loss(total_of(losses)))
+    each = [account.guarantee.to_filter_loss(loss) for loss in losses] or [account.guarantee.to_filter_loss(GDP(0))]
+    if core.part is not None:  # a filter that charges the largest part alone adds up what it counts
+        added = [sum(parts, Fraction(0)) for parts in zip(*(counted.parts for counted in each), strict=True)]
+        return account.forecast(each[0].with_parts(tuple(added)))
     state = account.filter
-    for loss in losses:
-        counted = account.guarantee.to_filter_loss(loss)
+    for counted in each:
         fraction += state.budget_fraction(counted)
         state = state.step(counted) if fits else state
     return fraction, state.headroom if fits else 0.0

@@ -171,6 +171,19 @@ def test_the_share_of_the_budget_is_that_of_all_steps_by_any_filter(name: str) -
     assert float(shown) == pytest.approx(100 * preview.cost_fraction, abs=0.1)
 
 
+@pytest.mark.parametrize("name", ["gdp", "basic"])
+def test_in_a_part_the_share_is_that_of_all_steps(name: str) -> None:
+    session = opened(filter=name, budget=dpnb.Budget(epsilon=100, delta=1e-6))
+    frame = session.partition("g")["a"].frame
+    queries = frame.regress("y ~ x", family="logistic"), frame.regress("z ~ x", population=True)
+    for query in queries:
+        preview, before = query.preview(mu=1), session.headroom
+        result = query.release(mu=1)
+        assert preview.cost_fraction == pytest.approx(result.cost_fraction, rel=1e-4)
+        assert before - session.headroom == pytest.approx(preview.cost_fraction, rel=1e-4)
+    assert queries[0].preview(mu=1).cost_fraction == 0
+
+
 def test_the_same_call_is_free_in_any_kernel(tmp_path: Path) -> None:
     file = tmp_path / "ledger.sqlite"
     first = opened(budget=LIMITED, ledger=file)
