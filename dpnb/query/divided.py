@@ -38,23 +38,30 @@ def divided(core: SessionCore, target: Target, shares: Sequence[Fraction], descr
 
 
 def losses_of(
-    core: SessionCore, targets: Sequence[Target], description: str, before: Sequence[GDP] = ()
+    core: SessionCore,
+    targets: Sequence[Target],
+    description: str,
+    before: Sequence[GDP] = (),
+    *,
+    all_units: bool = False,
 ) -> tuple[list[GDP], bool]:
     """What some charges cost, one after another and `before` them others, and whether all of them fit.
 
     The losses include those before.
 
-    Under individual accounting a charge never ends the budget of all units, so any charges fit.
+    Under individual accounting a charge never ends the budget of all units, so any charges fit; unless they must be
+    about `all_units`.
     """
-    account, losses, fits = core.account, list(before), True
+    account, losses = core.account, list(before)
+    fits = not all_units or account.first_exclusion is None
     state = account.filter
     for at in range(len(before) + len(targets)):
         if at >= len(before):
             losses.append(_loss(core, state, targets[at - len(before)], description))
         counted = account.guarantee.to_filter_loss(losses[at])
-        fits = fits and state.admits(counted)
+        fits = fits and state.admits(counted) and (not all_units or state.admits_all_units(counted))
         state = state.step(counted) if fits else state
-    return losses, fits or account.individual
+    return losses, fits or (account.individual and not all_units)
 
 
 def forecast_of(core: SessionCore, losses: Sequence[GDP], *, fits: bool) -> tuple[float, float]:

@@ -121,15 +121,18 @@ class RegressionQuery(Query):
         return [self._whole(*each) for each in zip(wanted, parts, previews, strict=True)]
 
     def _losses(self, parts: list[Target], preview: Preview | None = None) -> tuple[list[GDP], bool]:
-        """What the two parts would be charged now, 0 for one that was charged before; and whether both fit."""
+        """What the two parts would be charged now, 0 for one that was charged before; and whether both fit.
+
+        A sampling error is not measured where units may be excluded.
+        """
         first, second = parts
         rows = self.runner.executor.find(Release(self.plan, self.view, first))
         if not rows:
             preview = super()._previewed([first])[0] if preview is None else preview
-            return losses_of(self.runner, [second], self.description, [preview.cost])
+            return losses_of(self.runner, [second], self.description, [preview.cost], all_units=True)
         if rows[0].status == "released" and self._is_measured(self.runner.releases.answer_of(rows[0]), second):
             return [GDP(0), GDP(0)], True
-        return losses_of(self.runner, [second], self.description, [GDP(0)])
+        return losses_of(self.runner, [second], self.description, [GDP(0)], all_units=True)
 
     def _whole(self, target: Target, parts: list[Target], preview: Preview) -> Preview:
         """The preview of both parts, from that of the first."""
