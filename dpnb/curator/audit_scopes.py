@@ -98,12 +98,12 @@ def least_charge(loss: Loss, amount: PureGDP, left: PureGDP) -> Fraction:
     A charge that was computed where less than `left` is left is larger, and covers it too: see
     :func:`~dpnb.accounting.conversions.residue_charge`.
     """
-    if is_range(loss):
-        return convert(loss, GDP).mu_squared
-    asked = as_amount(loss)
-    if asked.epsilon <= amount.epsilon:
+    asked, by_range = as_amount(loss), is_range(loss)
+    if asked.epsilon <= amount.epsilon and not by_range:
         return asked.mu_squared if asked.epsilon else Fraction(0)
-    charge = residue_charge(asked.epsilon, mu_squared=left.mu_squared, pure_epsilon=amount.epsilon, count=loss.count)
+    charge = residue_charge(
+        asked.epsilon, mu_squared=left.mu_squared, pure_epsilon=amount.epsilon, count=loss.count, is_range=by_range
+    )
     alone = convert(loss, GDP).mu_squared
     return alone if charge is None else min(charge + asked.mu_squared, alone)
 

@@ -194,6 +194,14 @@ def test_the_exponential_mechanism_costs_no_more_and_falls_short_by_less(
     assert "exponential mechanism" in repr(preview)
 
 
+@pytest.mark.parametrize(("filter_", "most"), [("gdp", 2), ("zcdp", "1.99"), ("rdp", "1.5"), ("approx-dp", "1.99")])
+def test_the_range_is_nearly_twice_the_epsilon(tmp_path: Path, filter_: str, most: Any) -> None:
+    session = opened(tmp_path, budget=dpnb.Budget(1, 1e-6), filter=filter_)
+    choice = sites(session).top(2)._terms.choice(Fraction("0.2"))
+    assert isinstance(choice, ExponentialMechanism)
+    assert choice.epsilon >= Fraction("0.2") * Fraction(most)
+
+
 def test_the_row_of_the_ledger_names_the_mechanism_that_answered(tmp_path: Path) -> None:
     """Also one that was charged before this version, as one loss in pure DP, and not answered."""
     session = opened(tmp_path, budget=PLENTY)

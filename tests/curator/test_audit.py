@@ -173,7 +173,7 @@ def test_a_selection_with_a_larger_epsilon_than_was_paid_for_is_found(tmp_path: 
     frame.groupby(frame["x"] > 4).size().top(1).release(epsilon=0.1)
     (row,) = session.ledger.charges()
     with session.ledger.transaction():
-        request = row.request.replace('"epsilon":"1/10"', '"epsilon":"1/5"')
+        request = row.request.replace('"epsilon":"1/10"', '"epsilon":"1/2"')
         session.ledger.reserve(
             kind=row.kind, request_key="k", table_version="1", query_key="q", loss=row.loss, request=request
         )

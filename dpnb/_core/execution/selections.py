@@ -160,8 +160,8 @@ def counts_groups(plan: Plan, view: AnyView) -> bool:
 def range_within(filter_: Filter, loss: Loss) -> Fraction:
     """The sum of the largest ranges, to six digits, that a filter in its state charges at most what it charges `loss`.
 
-    `loss` is of as many rounds in pure DP.  A range in GDP is charged the same in every state, and a loss in pure DP
-    the least in the first one.
+    `loss` is of as many rounds in pure DP.  Under GDP, whatever is left, each round is charged as one in pure DP with
+    half of its range; under other filters the charge does not depend on what is left.
     """
     allowed = filter_.to_filter_loss(loss).parts
     total = 2 * loss.parts[0]

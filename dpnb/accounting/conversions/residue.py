@@ -65,6 +65,57 @@ at u = log y, D and D' vanish at infinity, D(1) = 0 by the equation, and D'(1) =
 - 1)/(1 + e^u) = 1 - 2/(1 + e^u).  On the first piece D is concave from D(1) = D'(1) = 0, so D <= 0; on the last it is
 concave with D' -> 0 at infinity, so it rises to its limit 0, and D <= 0; in between it is convex and at most 0 at both
 ends, so D <= 0.  []
+
+The residue of a mechanism with bounded range e (:mod:`dpnb.accounting.conversions.pure`) is that of an a-DP mechanism,
+a = e/2.
+
+Proof.  By item 1 of that module it is enough to look at pairs of two outcomes with the log ratios t and t - e, for
+every t from 0 to e; t = a is RR(a), so the residue cannot be larger.  Let RR(a) (x) G_s >= G_r.  With G_s, the pair t
+has the profile p delta_s(x - t) + (1 - p) delta_s(x - t + e), p = (1 - e^(t - e))/(1 - e^-e).  For a fixed y = x - t +
+a it is linear in K = e^x: it is A - B K with B = g(y), A = 1 - g(-y), and ::
+
+    g(y) = e^-y (delta_s(y - a) - delta_s(y + a))/(2 sinh a) = P(V - s^2/2 + s Z > y),
+
+Z normal, V with the density e^-v/(2 sinh a) from -a to a.  The profile of G_r is a convex function of K, and its
+tangent with the slope -B meets K = 0 at Phi(Phi^-1(B) + r).  So the pair has at least G_r if, for all y, r >= h(y) +
+h(-y) with h = Phi^-1(1 - g).  At y = 0 that is the equation above, for e = a and E = 0.  What remains is the following
+lemma.
+
+Lemma. h(y) + h(-y) falls for y > 0.
+
+Write T for s^2, ' for the derivative by y, and, at a point y > 0, p = h'(y), q = h'(-y), d = log(q/p).  The derivative
+of h(y) + h(-y) is p - q, so the claim is d >= 0.  The law of V - T/2 + sqrt(T) Z has the distribution function F =
+Phi(h) and the density f, with dF/dT = (F'' + F')/2.  Hence ::
+
+    2 dh/dT = h'' - h h'^2 + h',
+    2 dk/dT = k'' + (1 - 2 h h') k' - (5 h'^2 + 2 h k) k                                 for k = h'',          (1)
+    2 dd/dT = d'' + (1 - d' - 2 h(y) p) d' - p^2 (e^(2 d) - 1) + 2 l w,                                        (2)
+    l = (log q)' = -k(-y)/q,    w = (log(f(-y)/f(y)))' - 1 = h(y) p + h(-y) q + d' - 1.
+
+w >= 0: f is e^(-y/2) times a function m which, up to a factor, is the convolution of e^(v/2) f_V(v) with N(0, T).  So
+log(f(-y)/f(y)) - y = log(m(-y)/m(y)), which rises at T = 0, and convolution with a normal density, which is
+log-concave, keeps a ratio rising (Karlin 1968, *Total Positivity*).
+
+Let at T = 0: k <= 0 for y < 0, d >= 0 for y > 0, and d' > 0 at 0.  There d = 0, and d' = -2 k/h'.  As long as d'(0) >=
+0, k(0) <= 0, so by the maximum principle for (1) on y < 0 also k <= 0 there, and l >= 0 for y > 0.  Then (2) is a
+linear parabolic equation on y > 0 for d, with the coefficient -p^2 (e^(2 d) - 1)/d <= 0 and a source 2 l w >= 0, and d
+= 0 at y = 0: so d >= 0, and d'(0) > 0 by Hopf's lemma.  So there is no first T with d'(0) = 0, and d >= 0 for all T.
+
+V itself, for 0 < y < a: logit F(y) + logit F(-y) = 2 a.  With u = logit Phi, q/p = u'(h(y))/u'(h(-y)), and h(y) >
+abs(h(-y)), since u is odd and rises, so d > 0: u' is even and rises with abs(z) (item 3 of that module). h' = (D -
+F)/phi(h) with D = 1/(1 - e^(-2 a)), so k/h' = h h' - 1. h h' is below 1 where h <= 0; where h > 0 it rises with h,
+since phi/(D - Phi) < phi/(1 - Phi) < h + 1/h.  At y = 0, with P = F(0), D - P = P (1 - P)/(2 P - 1), so h h' < 1 says h
+P (1 - P) < (2 P - 1) phi(h), which is N < 0 in item 3.  So k < 0 for y <= 0, and d'(0) > 0.
+
+V has no density outside [-a, a], where h is infinite.  So replace its law outside [-b, b], 0 < b < a, and let b -> a in
+the end, where h and its derivatives converge for every T > 0.  Let z = -h(-b).  Below -b let h be linear with a slope S
+>= h'(-b), and above b let f(y) = f(-y) e^(-2 b - C (y - b)).  So k <= 0 for y < 0, and w >= 0 if C >= 1.  With R the
+ratio of Q(.) to phi, the mass above b is right if R(z + C/S) phi(z) e^(-2 b) = 1 - F(b).  This determines C/S, which is
+positive, since 1 - F(b) = integral of e^(-2 v) f(-v) from b to a < e^(-2 b) F(-b); S may be as large as C >= 1 needs.
+Above b, then, 1 - F(y) = J P(Z > j) for j = S (y - b) + z + C/S and a constant J, and e^d = R(j)/R(h(y)).  R falls, so
+d >= 0 says h(y) >= j, that is, J <= 1, everywhere above b if it does so at b, where d > 0.  Where slopes jump, they are
+rounded off over a length so short that d > 0 remains.  At infinity d -> 0, and h k -> 0 below, as the two principles
+need. []
 """
 
 from __future__ import annotations
@@ -85,7 +136,9 @@ _AT_ONCE = 32
 _BITS, _FAR, _ROUNDS, _SETTLED, _INSIDE = 64, 400, 100, Fraction(1, 2**56), 1 - Fraction(1, 10**6)
 
 
-def residue_charge(epsilon: Number, *, mu_squared: Number, pure_epsilon: Number = 0, count: int = 1) -> Fraction | None:
+def residue_charge(
+    epsilon: Number, *, mu_squared: Number, pure_epsilon: Number = 0, count: int = 1, is_range: bool = False
+) -> Fraction | None:
     """The smallest charge in mu squared such that an epsilon-DP mechanism leaves the rest of a GDP budget.
 
     For several equal mechanisms, one after another, it is the sum of their charges, each at the residue of the one
@@ -103,6 +156,8 @@ def residue_charge(epsilon: Number, *, mu_squared: Number, pure_epsilon: Number 
         larger reserve that it reduces by this much.
     count : int, default 1
         The number of mechanisms, each of which is epsilon/count-DP whatever the answers of the ones before.
+    is_range : bool, default False
+        Whether epsilon is the range of a bounded range, or the sum of the ranges; they use nothing of the reserve.
 
     Returns
     -------
@@ -129,6 +184,9 @@ def residue_charge(epsilon: Number, *, mu_squared: Number, pure_epsilon: Number 
     each of them took as much as its conversion to GDP, the most that it can be charged: by the first note it is valid
     for each.
 
+    Bounded ranges are charged one after another, each as a mechanism with half of its range in pure DP.  Together they
+    are no bounded range of the sum: the interval of a later one may depend on the answer of an earlier one.
+
     References
     ----------
     .. [1] The equation and its proof are in the docstring of :mod:`dpnb.accounting.conversions.residue`.
@@ -145,6 +203,8 @@ def residue_charge(epsilon: Number, *, mu_squared: Number, pure_epsilon: Number 
     """
     e, reserve = non_negative(epsilon, name="epsilon"), non_negative(pure_epsilon, name="pure_epsilon")
     budget = non_negative(mu_squared, name="mu_squared")
+    if is_range:
+        return _charge_one_by_one(e / 2, budget, Fraction(0), count)
     charges = [_charge(e, budget, reserve), _charge_one_by_one(e, budget, reserve, count) if count > 1 else None]
     return min([charge for charge in charges if charge is not None], default=None)
 

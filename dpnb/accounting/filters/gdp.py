@@ -20,8 +20,8 @@ enough.  ∎
 The argument does not need a bound on the number of releases.  For releases with a delta see the notes of
 :class:`dpnb.Budget`.
 
-A loss in pure DP is charged the *residue* of the budget that is left, or a reserve; the proofs are beside the numbers,
-in :mod:`dpnb.accounting.conversions.residue` and :mod:`dpnb.accounting.conversions.reserve`.
+A loss in pure DP is charged the *residue* of the budget that is left, or a reserve; a bounded range, the residue.  The
+proofs are in :mod:`dpnb.accounting.conversions.residue` and :mod:`dpnb.accounting.conversions.reserve`.
 """
 
 from __future__ import annotations
@@ -130,11 +130,9 @@ class GDPFilter(SumFilter[GaussianLoss]):
 
         Examples
         --------
-        >>> from dpnb.accounting import GDP, GDPFilter, PureGDP
+        >>> from dpnb.accounting import GDP, GDPFilter
         >>> GDPFilter.from_loss(GDP(mu=1))
         GDPFilter(budget=GDP(mu=1.0), spent=GDP(mu=0.0))
-        >>> GDPFilter.from_loss(PureGDP(0.1, mu=1)).reserve_headroom
-        1.0
         """
         new = object.__new__(cls)
         new._start(budget if isinstance(budget, GaussianLoss) else convert(budget, GDP))
@@ -188,10 +186,11 @@ class GDPFilter(SumFilter[GaussianLoss]):
         >>> GDPFilter(mu=1, pure_epsilon=0.1).launch_charge(PureGDP(0.2, mu=0.5)).epsilon
         Fraction(1, 10)
         """
-        charge = _unconverted(loss)
+        charge = self._unconverted(loss)
         if charge.epsilon and charge.epsilon > (left := as_amount(self.budget - self.spent)).epsilon:
+            mu, reserve = left.mu_squared, left.epsilon
             residue = residue_charge(
-                charge.epsilon, mu_squared=left.mu_squared, pure_epsilon=left.epsilon, count=loss.count
+                as_amount(loss).epsilon, mu_squared=mu, pure_epsilon=reserve, count=loss.count, is_range=is_range(loss)
             )
             if residue is not None:
                 charge = PureGDP.of(residue + charge.mu_squared, charge.delta, left.epsilon)
@@ -199,6 +198,16 @@ class GDPFilter(SumFilter[GaussianLoss]):
                 beside = charge.epsilon if self.budget.epsilon else Fraction(0)
                 charge = PureGDP.of(convert(loss, GDP).mu_squared, charge.delta, beside)
         return self._of_kind(charge)
+
+    def _unconverted(self, loss: Loss) -> PureGDP:
+        """The parts of a loss; what has neither mu nor epsilon is converted to GDP, if a theorem allows it.
+
+        A range leaves what half of it in pure DP leaves, but may not be taken from a reserve.
+        """
+        if is_range(loss) and not self.budget.epsilon:
+            return PureGDP.of(Fraction(0), Fraction(0), as_amount(loss).epsilon / 2)
+        is_amount = isinstance(loss, EpsilonLoss | GaussianLoss) and not is_range(loss)
+        return as_amount(loss if is_amount else convert(loss, GDP))
 
     def _of_kind(self, amount: PureGDP) -> GaussianLoss:
         """An amount in the kind of the budget, which without a reserve has no epsilon."""
@@ -210,7 +219,7 @@ class GDPFilter(SumFilter[GaussianLoss]):
         if not total.within(self.budget):
             raise BudgetExceeded(self._refusal(loss))
         # With a reserve the sum allows no statement for other budgets anyhow.
-        if charge is loss or isinstance(loss, GDP) or len(self.budget.parts) > 2 or not _unconverted(loss).epsilon:
+        if charge is loss or isinstance(loss, GDP) or len(self.budget.parts) > 2 or not self._unconverted(loss).epsilon:
             return self._changed(spent=total)
         return self._changed(spent=total, is_by_residue=True)
 
@@ -312,7 +321,7 @@ class GDPFilter(SumFilter[GaussianLoss]):
         >>> GDPFilter(mu=0.3, pure_epsilon=1).max_repetitions(PureDP(0.2))
         6
         """
-        if isinstance(loss, GDP) or not (once := _unconverted(loss)).epsilon:
+        if isinstance(loss, GDP) or not (once := self._unconverted(loss)).epsilon:
             return super().max_repetitions(loss)
         inside = times_within(as_amount(self.budget - self.spent).parts, once.parts) or 0
         state = self._changed(spent=self.spent + self._of_kind(once.with_parts(tuple(inside * p for p in once.parts))))
@@ -389,9 +398,3 @@ class GDPFilter(SumFilter[GaussianLoss]):
             return gaussian
         reserve = of_budget("epsilon", decimal_up(self.spent.epsilon), decimal_down(self.budget.epsilon))
         return reserve if self._is_pure else f"{gaussian}, and {reserve} of the reserve"
-
-
-def _unconverted(loss: Loss) -> PureGDP:
-    """The parts of a loss; a range, or what has neither mu nor epsilon, is converted to GDP, if a theorem allows it."""
-    has_parts = isinstance(loss, EpsilonLoss | GaussianLoss) and not is_range(loss)
-    return as_amount(loss if has_parts else convert(loss, GDP))

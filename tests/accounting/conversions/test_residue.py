@@ -179,3 +179,57 @@ def test_the_product_is_within_a_large_budget_at_every_point() -> None:
             for x in range(0, 3 * r * r, r * r // 3):
                 product = p * profile_of_gdp(s, mpmath.mpf(x - 1)) + (1 - p) * profile_of_gdp(s, mpmath.mpf(x + 1))
                 assert product <= profile_of_gdp(mpmath.mpf(r), mpmath.mpf(x))
+
+
+# --- a bounded range --------------------------------------------------------------------------------------------------
+
+
+def test_a_range_leaves_what_half_of_it_in_pure_dp_leaves() -> None:
+    assert residue_charge("0.4", mu_squared=1, is_range=True) == residue_charge("0.2", mu_squared=1)
+    assert residue_charge("0.4", mu_squared=1, pure_epsilon="0.5", is_range=True) == residue_charge("0.2", mu_squared=1)
+    first = residue_charge("0.2", mu_squared=1, is_range=True)
+    assert first is not None
+    second = residue_charge("0.2", mu_squared=1 - first, is_range=True)
+    assert second is not None
+    # Two ranges of 0.2 are not one of 0.4.
+    assert residue_charge("0.4", mu_squared=1, count=2, is_range=True) == first + second
+
+
+@given(
+    st.floats(0.02, 6),
+    st.floats(0.001, 0.999),
+    st.floats(0.02, 3),
+    st.floats(-4, 4),
+)
+def test_no_pair_in_the_range_exceeds_the_budget(length: float, share: float, s: float, at: float) -> None:
+    """The profile of two outcomes with the log ratios t and t - length, beside G_s, anywhere."""
+    e, t, s_ = mpmath.mpf(length), mpmath.mpf(length) * share, mpmath.mpf(s)
+    with mpmath.workdps(40):
+        r, x = budget_of(e / 2, s_), t - e / 2 + mpmath.mpf(at) * max(s_, e)
+        p = (1 - mpmath.exp(t - e)) / (1 - mpmath.exp(-e))
+        beside = p * profile(s_, x - t) + (1 - p) * profile(s_, x - t + e)
+        assert beside <= profile(r, x) * (1 + mpmath.mpf(10) ** -25)
+
+
+def test_the_budget_of_the_range_is_attained_in_the_middle_and_nowhere_below() -> None:
+    """Control: a budget that is smaller by a thousandth is exceeded by randomised response with half of the range."""
+    with mpmath.workdps(40):
+        r = budget_of(mpmath.mpf("0.2"), mpmath.mpf("0.5"))
+        p = 1 / (1 + mpmath.exp(mpmath.mpf("-0.2")))
+        beside = p * profile(mpmath.mpf("0.5"), mpmath.mpf("-0.2")) + (1 - p) * profile(
+            mpmath.mpf("0.5"), mpmath.mpf("0.2")
+        )
+        assert abs(beside - profile(r, mpmath.mpf(0))) < mpmath.mpf(10) ** -30
+        assert beside > profile(r * mpmath.mpf("0.999"), mpmath.mpf(0))
+
+
+def profile(mu: mpmath.mpf, x: mpmath.mpf) -> mpmath.mpf:
+    """The hockey-stick divergence of G_mu at e^x."""
+    return mpmath.ncdf(mu / 2 - x / mu) - mpmath.exp(x) * mpmath.ncdf(-mu / 2 - x / mu)
+
+
+def budget_of(a: mpmath.mpf, s: mpmath.mpf) -> mpmath.mpf:
+    """The r of G_r that covers randomised response with `a` beside G_s, from the profile at 0."""
+    p = 1 / (1 + mpmath.exp(-a))
+    at_0 = p * profile(s, -a) + (1 - p) * profile(s, a)
+    return 2 * mpmath.sqrt(2) * mpmath.erfinv(at_0)
