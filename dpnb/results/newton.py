@@ -21,7 +21,8 @@ is larger where the information of the last step will then still be clear of its
 
 A step is not taken as it is where the noise could have made it arbitrarily long: eigenvalues of H + E are raised to
 `FLOOR` times the root of the number of terms times the noise scale of an entry, which is about the largest eigenvalue
-of E, and to `SINGULAR` times the largest one; and a step that could move a linear predictor by more than `LONGEST` is shortened to this.
+of E, and to `SINGULAR` times the largest one; and a step that could move a linear predictor by more than `LONGEST` is
+shortened to this.
 
 Covariance of the last coefficients, for one undamped step with no eigenvalue raised
 -----------------------------------------------------------------------------------
