@@ -38,6 +38,10 @@ MAX_TERMS = 100_000
 MAX_SCORE_TERMS = 60
 """Largest number of terms of a regression of which each pair is measured."""
 
+LEAST_OUTCOME, LARGEST_OUTCOME = 1e-9, 1e12
+"""Smallest and largest upper bound of the outcome of a Poisson regression by steps: their means stay within those of
+linear predictors from -30 to 30."""
+
 LARGEST = 2.0**20
 """Largest absolute value of a coefficient, for columns that are scaled to -1 to 1."""
 
@@ -147,6 +151,11 @@ def check_scores(aggregation: ScoreSums, schema: Schema) -> None:
         raise PlanError(
             f"regress: the formula must have at most {MAX_SCORE_TERMS} terms, since each pair of them is measured; it "
             f"has {terms.terms}; leave out terms, or use categories with fewer values"
+        )
+    if aggregation.model.family == "poisson" and not LEAST_OUTCOME <= sum(terms.outcome) <= LARGEST_OUTCOME:
+        raise PlanError(
+            f"regress: the outcome of a poisson regression must have an upper bound from {LEAST_OUTCOME:g} to "
+            f"{LARGEST_OUTCOME:g}; got {sum(terms.outcome):g}; .clip() it, or change its unit"
         )
     _check_coefficients(aggregation.at, terms, "regress")
     if aggregation.max_slope is not None and not MIN_SLOPE <= aggregation.max_slope <= 1 / MIN_SLOPE:

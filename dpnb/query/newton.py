@@ -26,8 +26,9 @@ from dpnb.accounting.losses import GDP
 from dpnb.copying import safe_repr
 from dpnb.errors import BudgetExceeded, PlanError
 from dpnb.progress import Stage, work
-from dpnb.query.divided import divided, losses_of, total_of
+from dpnb.query.divided import divided, forecast_of, losses_of, total_of
 from dpnb.query.newton_progress import StepProgress, StepTerms
+from dpnb.render.numbers import format_cost
 from dpnb.results.display import Explanation
 from dpnb.results.estimates.linear import CENSUS, CLUSTERED, ROBUST
 from dpnb.results.estimates.regression import RegressionTerm
@@ -211,8 +212,10 @@ class NewtonRegression(Unreleased):
         _, charged = self._recorded(targets)
         losses, fits = losses_of(self._core, targets[charged:], self.description)
         total = total_of(losses)
-        steps = (*(GDP(0),) * charged, *losses)
-        facts = [("cost", f"{cost_text(account, total)}, divided among the steps" if losses else "free: was released")]
+        steps, (fraction, _) = (*(GDP(0),) * charged, *losses), forecast_of(self._core, losses, fits=fits)
+        facts = [
+            ("cost", f"{format_cost(total, fraction)}, divided among the steps" if losses else "free: was released")
+        ]
         for number, (loss, words_) in enumerate(zip(steps, self._step_words(), strict=True), start=1):
             price = cost_text(account, loss) if loss.mu_squared else "free: was released before"
             facts.append((f"step {number}", f"{price}: {words_}"))
@@ -220,8 +223,6 @@ class NewtonRegression(Unreleased):
             facts.append(("does not fit", "more than what is left: a release would be refused, and charge nothing"))
         facts.append(("standard errors", f"{self._of.errors}; unknown where the noise is too large"))
         facts += [("clamped", note) for note in self._of.clamped]
-        counted = account.guarantee.to_filter_loss(total)
-        fraction = account.forecast(counted)[0] if losses else 0.0
         return RegressionPreview(
             f"{self.description} ({target.words})", facts, self._core.notice, total, fraction, fits, steps
         )
@@ -312,10 +313,9 @@ class NewtonRegression(Unreleased):
             return
         losses, fits = losses_of(self._core, targets[charged:], self.description)
         if not fits:
-            account = self._core.account
-            total = total_of(losses)
+            cost = format_cost(total_of(losses), forecast_of(self._core, losses, fits=False)[0])
             raise BudgetExceeded(
-                f"{self.description}: its {len(losses)} steps together cost {cost_text(account, total)}, more than "
+                f"{self.description}: its {len(losses)} steps together cost {cost}, more than "
                 "what is left; release it with less, as in share=1; nothing was charged"
             )
 

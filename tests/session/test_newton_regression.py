@@ -159,6 +159,32 @@ def test_the_whole_price_is_known_before_and_is_what_is_charged(target: Any) -> 
     assert float(last / whole) == pytest.approx(float(SHARES[-1]), rel=1e-4)
 
 
+@pytest.mark.parametrize("name", ["zcdp", "rdp", "basic", "rogers", "approx-dp"])
+def test_the_share_of_the_budget_is_that_of_all_steps_by_any_filter(name: str) -> None:
+    """By some, four charges cost more than one of the same loss."""
+    session = opened(filter=name, budget=LIMITED)
+    query = session.frame.regress("y ~ x", family="logistic")
+    preview = query.preview(share=0.8)
+    result = query.release(share=0.8)
+    assert preview.cost_fraction == pytest.approx(result.cost_fraction, rel=2e-3)
+    assert preview.cost_fraction == pytest.approx(0.8, rel=0.1)
+    shown = str(preview).split("% of the budget", maxsplit=1)[0].split()[-1]
+    assert float(shown) == pytest.approx(100 * preview.cost_fraction, abs=0.1)
+
+
+@pytest.mark.parametrize("name", ["gdp", "basic"])
+def test_in_a_part_the_share_is_that_of_all_steps(name: str) -> None:
+    session = opened(filter=name, budget=dpnb.Budget(epsilon=100, delta=1e-6))
+    frame = session.partition("g")["a"].frame
+    queries = frame.regress("y ~ x", family="logistic"), frame.regress("z ~ x", population=True)
+    for query in queries:
+        preview, before = query.preview(mu=1), session.headroom
+        result = query.release(mu=1)
+        assert preview.cost_fraction == pytest.approx(result.cost_fraction, rel=1e-4)
+        assert before - session.headroom == pytest.approx(preview.cost_fraction, rel=1e-4)
+    assert queries[0].preview(mu=1).cost_fraction == 0
+
+
 def test_the_same_call_is_free_in_any_kernel(tmp_path: Path) -> None:
     file = tmp_path / "ledger.sqlite"
     first = opened(budget=LIMITED, ledger=file)

@@ -97,10 +97,12 @@ def dtype_of(node: Expression, schema: Schema) -> Dtype:
 
     A constant or bound must be 0, or between `MIN_MAGNITUDE` and `MAX_MAGNITUDE` in absolute value.
     """
-    if isinstance(node, Column):
-        kind = _column(node.name, schema)
-    else:
-        kind = RULES[type(node)].kind(node, *[dtype_of(inner, schema) for inner in arguments(node)])
+    return dtype_from(node, schema, [dtype_of(inner, schema) for inner in arguments(node)])
+
+
+def dtype_from(node: Expression, schema: Schema, inner: Sequence[Dtype]) -> Dtype:
+    """As `dtype_of`, of an expression whose arguments have known types."""
+    kind = _column(node.name, schema) if isinstance(node, Column) else RULES[type(node)].kind(node, *inner)
     if isinstance(kind, Numeric) and not (has_allowed_magnitude(kind.low) and has_allowed_magnitude(kind.high)):
         refuse(
             node,
