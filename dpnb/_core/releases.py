@@ -126,7 +126,7 @@ class ReleasePipeline(NotCopyable):
         total_loss: GDP,
         time: str,
     ) -> Answer:
-        plan, view = query.plan, request.view
+        plan, view, unit = query.plan, request.view, self._unit_of(query.plan)
         reader = self.reader.estimates(query, request, charges)
         refinement, table = reader.refinement, reader.table
         sources = measurement_ids(query, refinement, charges, view)
@@ -150,12 +150,12 @@ class ReleasePipeline(NotCopyable):
             notice=self.notice,
             excluded=excluded,
             condition=reader.condition,
-            uncounted=uncounted(query, self._unit_of(plan), self.pricer.tables.units),
+            uncounted=None if unit.column is None else uncounted(query, unit, self.pricer.tables.units),
             worst_case=self.pricer.account.individual,
             measurement_ids=sources if table is None else [*sources] * len(table.rows),
             anytime_arrays=partial(_anytime_arrays, reader, table),
             **({} if excluded else self.intervals_of(reader, table)),
-            group_values=() if table else GroupValues.of(query, view, self._unit_of(plan), self._number),
+            group_values=() if table else GroupValues.of(query, view, unit, self._number),
             is_refined=len(refinement.observations) > 1,
             dates=dates_of(plan.aggregation, view),
             remarks=reader.remarks,

@@ -229,7 +229,7 @@ def test_a_default_is_computed_for_the_public_categories_alone(f: Frame) -> None
     default: defaultdict[str, int] = defaultdict(lambda: called.append(1) or 7, {"yes": 1})  # type: ignore[func-returns-value]
     mapped = f["union"].map(default)
     assert len(called) == 1
-    assert dtype_of(mapped._node, SCHEMA) == Numeric(1, 7, whole=True)
+    assert dtype_of(mapped._node, SCHEMA) == Numeric(1, 7, whole=True, step=6)
 
 
 def test_a_column_never_becomes_an_array(f: Frame) -> None:
