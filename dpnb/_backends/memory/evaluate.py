@@ -43,7 +43,7 @@ from dpnb._plan.expressions.nodes import (
     Round,
     arguments,
 )
-from dpnb._plan.expressions.rules import dtype_from
+from dpnb._plan.expressions.rules import dtype_of
 from dpnb.schema import Categories, Key, Schema
 
 Floats = NDArray[np.float64]
@@ -166,7 +166,7 @@ class NumpyEvaluator(Evaluation[Mask, Any, Any]):
         """The type of the expression."""
         kinds, number = self._shared.kinds, self._shared.number(node)
         if number not in kinds:
-            kinds[number] = dtype_from(node, self._schema, [self.kind(inner) for inner in arguments(node)])
+            kinds[number] = dtype_of(node, self._schema, [self.kind(inner) for inner in arguments(node)])
         return kinds[number]
 
     def steps(self, name: str) -> NDArray[np.int32] | None:
