@@ -49,7 +49,7 @@ from dpnb._plan.expressions.nodes import (
     arguments,
     negative,
 )
-from dpnb._plan.expressions.rules import dtype_from, dtype_of, public_keys_of
+from dpnb._plan.expressions.rules import dtype_of, public_keys_of
 from dpnb._plan.measurements import ScoreSums, UnitProducts
 from dpnb._plan.regression import RegressionDesign, design, outcome_values
 from dpnb.schema import Schema
@@ -110,7 +110,7 @@ class _ScoredRow:
         """As `dtype_of`; what many products have in common is typed once."""
         if id(node) not in self._kinds:
             inner = [self.kind(one) for one in arguments(node)]
-            self._kinds[id(node)] = node, dtype_from(node, self.schema, inner)
+            self._kinds[id(node)] = node, dtype_of(node, self.schema, inner)
         return self._kinds[id(node)][1]
 
     # --- the numbers of a row ---------------------------------------------------------------------------------------
