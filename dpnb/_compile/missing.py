@@ -60,9 +60,7 @@ def describe_left_out(plan: Plan, required: Iterable[Expression]) -> str | None:
 def left_out(plan: Plan, required: Iterable[Expression]) -> dict[Expression, list[Expression]]:
     """The conditions that leave out rows which pandas keeps, with the expressions of which one is missing there."""
     found: dict[Expression, list[Expression]] = {}
-    if not any(
-        isinstance(node, Not) or (isinstance(node, Compare) and node.operator == "!=") for node in nodes_of(plan)
-    ):
+    if not [node for node in nodes_of(plan) if isinstance(node, Not) or getattr(node, "operator", None) == "!="]:
         return found
     counted = missing_in([*required, *(level.expression for level in plan.group_by)])
     _search(plan.where, counted, found)

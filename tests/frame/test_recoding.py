@@ -134,7 +134,7 @@ def test_spellings_with_one_meaning_make_one_plan(f: Frame, name: str) -> None:
 
 TYPES: dict[str, tuple[Written, Any]] = {
     "numbers": (lambda f: f["union"].map({"yes": 2.5, "no": -1}), Numeric(-1, 2.5)),
-    "whole numbers": (lambda f: f["union"].map({"yes": 2, "no": -1}), Numeric(-1, 2, whole=True)),
+    "whole numbers": (lambda f: f["union"].map({"yes": 2, "no": -1}), Numeric(-1, 2, whole=True, step=3)),
     "words": (lambda f: f["code"].map({1: "a", 2: "b", 9: "a"}), Categorical(("a", "b"))),
     "truth": (lambda f: f["code"].map({1: True, 2: False}), Boolean()),
     "of whole numbers": (
