@@ -24,7 +24,7 @@ from dpnb._core.pricing.pricer import QueryPricer, refuse_separate_shares
 from dpnb._core.pricing.query_state import Released, batch_table_of, request_of
 from dpnb._plan.identity import query_key
 from dpnb._plan.measurements import AnyView, BoundsView, Discovery, MomentsView, Proportions, SlopesView, is_regression
-from dpnb._plan.plan import Plan, describe_plan, title_of
+from dpnb._plan.plan import Plan, describe_plan, with_once
 from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb._request import ALWAYS, Conditions, Release
 from dpnb._target import Keys, Target, target_of
@@ -126,7 +126,8 @@ class ReleasePipeline(NotCopyable):
         total_loss: GDP,
         time: str,
     ) -> Answer:
-        plan, view, unit = query.plan, request.view, self._unit_of(query.plan)
+        plan, view, unit = query.plan, request.view, self.pricer.tables.unit(query.plan.source)
+        is_once = query.contribution_bounds.max_rows_per_group == 1
         reader = self.reader.estimates(query, request, charges)
         refinement, table = reader.refinement, reader.table
         sources = measurement_ids(query, refinement, charges, view)
@@ -140,7 +141,7 @@ class ReleasePipeline(NotCopyable):
             kind = RegressionAnswer
             more = {"measured": partial(self.numbers_of, reader), "is_final": refinement.is_final}
         return kind(
-            description=title_of(plan, view, query.contribution_bounds),
+            description=reader.description if not is_once else with_once(reader.description, plan),
             names=tuple([group.name for group in plan.group_by]) if table is None else (table.name,),
             keys=reader.keys if table is None else tuple((row,) for row in table.rows),
             outputs=reader.outputs if table is None else table.outputs,
@@ -158,7 +159,7 @@ class ReleasePipeline(NotCopyable):
             group_values=() if table else GroupValues.of(query, view, unit, self._number),
             is_refined=len(refinement.observations) > 1,
             dates=dates_of(plan.aggregation, view),
-            remarks=reader.remarks,
+            remarks=reader.remarks,  # a function, which is called when they are first shown
             plan=plan,
             view=view,
             cost=cost[0],

@@ -175,9 +175,15 @@ def describe_plan(plan: Plan, view: AnyView) -> str:
 
 def title_of(plan: Plan, view: AnyView, limits: ContributionBounds) -> str:
     """`describe_plan` as a title, which says too where the limits of the session make rows like units."""
-    is_declared = limits.max_rows_per_group == 1 != plan.contribution_bounds.max_rows_per_group
-    once = f" ({describe_bounds(ContributionBounds(max_rows_per_group=1))})"
-    return describe_plan(plan, view) + (once if is_declared else "")
+    words = describe_plan(plan, view)
+    return with_once(words, plan) if limits.max_rows_per_group == 1 else words
+
+
+def with_once(words: str, plan: Plan) -> str:
+    """The words of a plan that counts one row of a unit in a group, which they say already if the query limits it."""
+    once = ContributionBounds(max_rows_per_group=1)
+    said = plan.contribution_bounds.max_rows_per_group == 1
+    return words if said else f"{words} ({describe_bounds(once)})"
 
 
 def describe_level(level: GroupLevel) -> str:

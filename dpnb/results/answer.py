@@ -28,6 +28,7 @@ from dpnb.accounting.exact import Number
 from dpnb.accounting.losses import GDP
 from dpnb.errors import DpnbError, PlanError, RequestError
 from dpnb.results.display import Displayed
+from dpnb.results.tables.index import Deferred
 from dpnb.results.tables.intervals import OTHER_KINDS
 from dpnb.results.tables.table import Estimates
 from dpnb.schema import Key
@@ -86,8 +87,9 @@ class Answer(Estimates):
         Number of observations that this answer combines.
     time : str
         When the request was first made and charged; UTC.
-    remarks : tuple of (str, str)
-        What the released numbers suggest about the declaration: the id of an explanation, and the text.
+    remarks : tuple of (str, str), or callable
+        What the released numbers suggest about the declaration: the id of an explanation, and the text.  A callable is
+        called when they are first needed.
     worst_case : bool
         Whether the cost is the charge of a unit that the query affects in full; other units were charged less or
         nothing.
@@ -115,7 +117,7 @@ class Answer(Estimates):
     n_observations: int
     time: str
     origin: SessionReference
-    remarks: tuple[tuple[str, str], ...] = ()
+    remarks: Deferred[tuple[tuple[str, str], ...]] = Deferred()  # noqa: RUF009  (a descriptor)
     worst_case: bool = False
 
     def refine(
@@ -259,7 +261,7 @@ class Answer(Estimates):
     @property
     def warnings(self) -> list[tuple[str, str]]:
         """Warnings about the estimates: the id of the explanation, and the text."""
-        return [*super().warnings, *self.remarks]
+        return [*super().warnings, *(self.remarks or ())]
 
     def _content(self) -> tuple[object, ...]:
         return *super()._content(), self.plan, self.cost, self.total_loss, self.time
@@ -269,7 +271,7 @@ class Answer(Estimates):
         past: tuple[Answer, ...] = ()
         with suppress(DpnbError):  # a discovery has no history, and the ledger may be gone
             past = tuple(replace(answer, origin=_Copied()) for answer in self.history)
-        kinds = {name: getattr(self, name) for name in OTHER_KINDS}
+        kinds = {name: getattr(self, name) for name in (*OTHER_KINDS, "remarks")}
         return {**vars(self), **kinds, "origin": _Copied(past)}
 
 

@@ -190,7 +190,7 @@ def test_a_question_in_a_part_is_another_question_than_in_the_whole(tmp_path: Pa
     part = session.partition("site")["a"]
     answer = part.frame.count().release(mu="0.1")
     assert answer.description == "count of rows in site a"
-    assert part.frame.count().best == answer or part.frame.count().best.estimate == answer.estimate
+    assert part.frame.count().best.estimate == answer.estimate
     assert session.frame.count().best is None
     assert session.partition("site")["b"].frame.count().best is None
 

@@ -187,23 +187,25 @@ class EstimateReader:
             squares=squares,
         )
 
-    @property
     def remarks(self) -> tuple[tuple[str, str], ...]:
         """What the released numbers suggest about the declaration: the id of an explanation, and the text."""
-        found = ("at-bound", self._at_bounds), ("maybe-empty", self._misspelled)
-        return tuple((explanation, text) for explanation, text in found if text is not None)
-
-    @property
-    def _misspelled(self) -> str | None:
-        """That the values of a column may be spelled in another way than declared, if every group may be empty."""
-        plan = self.query.plan
-        read = nodes_of((plan.aggregation, plan.where, plan.group_by))
-        names = [node.name for node in read if isinstance(node, Column)]
-        categories = [name for name in dict.fromkeys(names) if isinstance(self.schema.get(name), Categories)]
+        plan, found = self.query.plan, []
+        if isinstance(self.request.view, QuantilesView | ColumnsView):
+            found.append(("at-bound", self._at_bounds))
         is_sum = isinstance(plan.aggregation, Sum) and isinstance(plan.aggregation.column, AsNumber)
         is_count = is_sum or isinstance(plan.aggregation, Count | CountUnits)
         empty = self.arrays.low <= 0 if is_count else self.arrays.is_unknown
-        if not categories or not empty.all() or isinstance(plan.aggregation, Discovery):
+        if empty.all() and not isinstance(plan.aggregation, Discovery):
+            found.append(("maybe-empty", self._misspelled))
+        return tuple([(explanation, text) for explanation, text in found if text is not None])
+
+    @property
+    def _misspelled(self) -> str | None:
+        """That the values of a column may be spelled in another way than declared, as every group may be empty."""
+        read = nodes_of((self.query.plan.aggregation, self.query.plan.where, self.query.plan.group_by))
+        names = [node.name for node in read if isinstance(node, Column)]
+        categories = [name for name in dict.fromkeys(names) if isinstance(self.schema.get(name), Categories)]
+        if not categories:
             return None
         columns = " and ".join(map(repr, categories))
         every = f"every one of the {len(self.keys):,} groups" if len(self.keys) > 1 else "what is counted"

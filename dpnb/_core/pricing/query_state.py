@@ -10,7 +10,7 @@ import msgspec
 
 from dpnb._compile import LinearQuery
 from dpnb._plan.measurements import AnyView, Discovery
-from dpnb._plan.plan import Plan, title_of
+from dpnb._plan.plan import Plan, describe_plan, with_once
 from dpnb._request import BATCH_TABLE, AnyRequest, BatchTable, CompareWithThreshold, Release, SelectGroups, request_from
 from dpnb.accounting.exact import from_text
 from dpnb.accounting.grid import delta_down
@@ -84,7 +84,11 @@ class QueryState:
     @cached_property
     def description(self) -> str:
         """The query in words."""
-        return title_of(self.query.plan, self.view, self.query.contribution_bounds)
+        words, is_once = (
+            describe_plan(self.query.plan, self.view),
+            self.query.contribution_bounds.max_rows_per_group == 1,
+        )
+        return with_once(words, self.query.plan) if is_once else words
 
     @cached_property
     def cells(self) -> list[int]:

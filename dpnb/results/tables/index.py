@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import numpy as np
 
 from dpnb._plan.suggestions import closest
 from dpnb.errors import AnswerAttributeError, RequestError
-from dpnb.results.estimates.noisy import Cells, IntervalArrays
+from dpnb.results.estimates.noisy import Cells
 from dpnb.schema import Key, whole_number
 
 if TYPE_CHECKING:
@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 # --- a field of estimates that is computed when it is first read ------------------------------------------------------
 
 
-class Deferred:
+V = TypeVar("V")
+
+
+class Deferred(Generic[V]):
     """A field of a dataclass, None by default, which is given as its value or as a callable that returns the value.
 
     The callable is called once, and not at all if the field is never read.  Two threads that read the field at the same
@@ -36,15 +39,15 @@ class Deferred:
     @overload
     def __get__(self, instance: None, owner: type) -> None: ...
     @overload
-    def __get__(self, instance: Any, owner: type) -> IntervalArrays | None: ...
-    def __get__(self, instance: Any, owner: type) -> IntervalArrays | None:
+    def __get__(self, instance: Any, owner: type) -> V | None: ...
+    def __get__(self, instance: Any, owner: type) -> V | None:
         if instance is None:  # the default of the field
             return None
         value = vars(instance)[self._name]
         if callable(value):
             value = vars(instance)[self._name] = value()
-        arrays: IntervalArrays | None = value
-        return arrays
+        found: V | None = value
+        return found
 
     def __set__(self, instance: Any, value: Any) -> None:
         vars(instance)[self._name] = value

@@ -109,9 +109,9 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Intervals, E
     condition: str | None = None
     uncounted: str | None = None
     measurement_ids: MeasurementIds = field(default=(), repr=False)
-    anytime_arrays: Deferred = Deferred()  # noqa: RUF009  (a descriptor)
-    population_arrays: Deferred = Deferred()  # noqa: RUF009  (a descriptor)
-    anytime_population_arrays: Deferred = Deferred()  # noqa: RUF009  (a descriptor)
+    anytime_arrays: Deferred[IntervalArrays] = Deferred()  # noqa: RUF009  (a descriptor)
+    population_arrays: Deferred[IntervalArrays] = Deferred()  # noqa: RUF009  (a descriptor)
+    anytime_population_arrays: Deferred[IntervalArrays] = Deferred()  # noqa: RUF009  (a descriptor)
     group_values: Sequence[frozenset[tuple[Any, Key]]] = field(default=(), repr=False)
     is_refined: bool = False
     source: Estimates | None = field(default=None, repr=False)
