@@ -387,6 +387,7 @@ class Query(SelectionMethods):
           contribution: one person adds 1 to the count for each row; at most 50 to the sum of age minus 50 for
                         each row (at most 2 rows)
           clipped:      age to 0 ... 100; the contribution of one person: at most 2 rows
+          not counted:  rows beyond the 2nd of one person are not counted
           worst case:   its rows at their bounds, 2 in one group: 2 times one row
           noise:        at mu=1, standard deviation of 2.828 in the number of rows; 141.4 in the sum of age
           intervals:    cover the noise, in this table: not sampling, clipping, or rows that do not count

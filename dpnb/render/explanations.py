@@ -255,9 +255,9 @@ _WARNINGS = [
     ErrorExplanation(
         "maybe-empty",
         "Every group may be empty",
-        "The intervals allow that no row counts. Few rows and much noise are one reason; another is that the table "
-        "writes the values of a column in another way than the declaration, for example 0 and 1 for female and male: "
-        "such values do not count, and no query may show that.",
+        "The intervals allow that no row counts, because of much noise, or because the table writes the values of a "
+        "column in another way than the declaration, for example 0 and 1 for female and male: such values do not "
+        "count, and no query may show that.",
         "The curator's python -m dpnb check reads the rows and says which values match no category.",
     ),
     ErrorExplanation(
