@@ -160,6 +160,7 @@ def beyond(tmp_path_factory: pytest.TempPathFactory) -> Frame:
         budget=dpnb.Budget(epsilon=50, delta=1e-6),
         schema=SCHEMA,
         ledger=tmp_path_factory.mktemp("beyond") / "beyond.dpnb",
+        not_private_test_seed=1,
     )
     return session.frame
 

@@ -25,6 +25,7 @@ def opened(tmp_path: Path) -> Callable[..., dpnb.Session]:
             name="names",
             budget=dpnb.Budget(epsilon=20, delta=1e-6),
             ledger=tmp_path / "names.dpnb",
+            not_private_test_seed=1,
             **{"schema": AGES, **arguments},
         )
 
