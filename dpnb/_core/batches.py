@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
+from dpnb._compile.explanation import left_out
 from dpnb._core.execution.executor import Executor
 from dpnb._core.pricing.batch_design import (
     BatchDesign,
@@ -84,7 +85,12 @@ class BatchPipeline(NotCopyable):
                 headroom_after=after if fits else 0.0,
                 max_mu=None if fits else self._account.max_mu(GDP(0)),
                 notice=self.releases.notice,
+                left_out=tuple(dict.fromkeys(text for plan, _ in planned.queries for text in self._left_out(plan))),
             )
+
+    def _left_out(self, plan: Plan) -> list[tuple[str, str]]:
+        tables = self._pricer.tables
+        return left_out(tables.compile(plan), tables.unit(plan.source), tables.units)
 
     def _planned_query(self, design: BatchDesign, plan: Plan, view: AnyView, target: Target) -> PlannedQuery:
         query = self._pricer.tables.compile(plan)

@@ -68,9 +68,10 @@ def _answered_row(answer: Answer) -> tuple[str, str, str]:
 
 def _footer(batch: BatchAnswer) -> str:
     cost, confidence = format_cost(batch.cost, batch.cost_fraction), percent(batch.answers[0].confidence)
+    uncounted = dict.fromkeys(f"; {answer.uncounted}" for answer in batch.answers if answer.uncounted is not None)
     return (
         f"cost {cost}, {_tables(batch.n_tables)} measured; requested {format_time(batch.time)} UTC; each answer is "
-        f"batch[0], batch[1], ...; {NOISE_INTERVAL}s at {confidence}"
+        f"batch[0], batch[1], ...; {NOISE_INTERVAL}s at {confidence}{''.join(uncounted)}"
     )
 
 
@@ -85,6 +86,7 @@ def _facts(preview: BatchPreview) -> list[tuple[str, str]]:
         ("cost", f"{format_cost(preview.cost, preview.cost_fraction)}"),
         ("separately", f"{separate} for the same errors, {saving:.2f} times as much"),
         ("measures", _tables(preview.n_tables)),
+        *preview.left_out,
     ]
     if math.isnan(preview.headroom_after):
         facts.append(("headroom after", NO_LIMIT))

@@ -13,7 +13,7 @@ from dpnb.accounting.losses import GDP
 from dpnb.results.answer import Answer
 from dpnb.results.display import Displayed
 from dpnb.results.estimates.noisy import Cells, IntervalArrays
-from dpnb.results.tables.intervals import OTHER_KINDS
+from dpnb.results.tables.intervals import ABOUT, OTHER_KINDS
 from dpnb.results.tables.table import Estimates
 from dpnb.schema import Key
 
@@ -95,6 +95,8 @@ class BatchPreview(Unreleased, Displayed):
         The largest mu that would fit, rounded down; None if the batch fits.
     notice : str or None
         Warning that the session is a rehearsal or not private.
+    left_out : tuple of (str, str)
+        Which rows some of the answers do not count, as in `dpnb.Preview`.
 
     Examples
     --------
@@ -117,6 +119,7 @@ class BatchPreview(Unreleased, Displayed):
     headroom_after: float
     max_mu: float | None
     notice: str | None
+    left_out: tuple[tuple[str, str], ...] = ()
 
     _kind = "a preview"
     _released_type = Answer
@@ -287,7 +290,7 @@ def table_with_margins(batch: BatchAnswer, name: str) -> TableWithMargins:
         **others,
         confidence=cells.confidence,
         simultaneous=cells.simultaneous,
-        notice=cells.notice,
+        **{about: getattr(cells, about) for about in ABOUT},
         measurement_ids=tuple(ids[index] for index in order),
         is_refined=False,
         is_two_way=has_columns and cells.outputs is None,

@@ -130,6 +130,20 @@ def test_a_part_says_in_how_many_parts_a_person_counts() -> None:
     assert not_counted(part.frame.count()) == said
 
 
+def test_a_batch_says_it_of_all_its_answers() -> None:
+    session = dpnb.Session.rehearse(
+        name="clinic", budget=BUDGET, privacy_unit="person", max_rows_per_unit=5, schema=SCHEMA
+    )
+    df = session.frame
+    batch = session.plan([df.groupby("plan").size(), df.groupby(df["age"] != 9).size()])
+    said = "rows beyond the 5th of one person are not counted"
+    preview, answer = batch.preview(mu=0.1), batch.release(mu=0.1)
+    assert [heading for heading, _ in preview.left_out] == ["not counted", "missing values"]
+    assert str(preview).count(said) == str(answer).count(said) == 1
+    table = dpnb.crosstab(df["plan"], df["age"] > 40, margins=True).release(mu=0.1)
+    assert said in str(table)
+
+
 def test_the_title_says_where_a_group_counts_one_row_of_a_person() -> None:
     query = frame_of(max_rows_per_group=1).groupby("plan").size()
     title = "count of rows by plan (at most 1 row in a group)"
