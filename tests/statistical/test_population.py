@@ -348,8 +348,8 @@ def test_of_a_census_only_the_noise_is_uncertain() -> None:
 # --- arms that make no difference -------------------------------------------------------------------------------------
 
 DRAWS, ALLOWED = 240, 32
-"""Random arms, and how many may differ: 8 of 60.  So many, so that this tells something: at the 4% at which a first
-release may err, more do so in one of six cells with probability 5e-9, and at 5% with 1e-6."""
+"""Random arms, and how many may differ: 8 of 60.  That is enough to tell: at the 4% at which a first release may err,
+more do so in one of six cells with probability 5e-9, and at 5% with 1e-6."""
 
 
 @cache
