@@ -1,4 +1,4 @@
-"""What a pure-DP launch leaves of a GDP budget, when it is not first converted to GDP.
+"""What a pure-DP launch or a bounded range leaves of a GDP budget, when it is not first converted to GDP.
 
 Write G_m for the trade-off function of N(0, 1) against N(m, 1), RR(e) for that of randomised response with parameter e,
 f (x) g for the trade-off function of the product, and delta_f(x) for the privacy profile of f, its hockey-stick
