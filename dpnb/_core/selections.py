@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from dpnb._compile.explanation import left_out
 from dpnb._core.accountant.cost_text import charge_text
 from dpnb._core.execution.executor import Executor
 from dpnb._core.execution.selections import ALPHA, SelectionKind, SelectionTerms
@@ -72,7 +73,12 @@ class SelectionPipeline(NotCopyable):
             counts_loss=counts,
             counts_shortfall=None if counts is None else terms.shortfall_of_counts(counts),
             notice=self._releases.notice,
+            left_out=self._left_out(terms),
         )
+
+    def _left_out(self, terms: SelectionTerms) -> tuple[tuple[str, str], ...]:
+        tables = self._releases.pricer.tables
+        return tuple(left_out(terms.query, tables.unit(terms.plan.source), tables.units))
 
     def _result(self, terms: SelectionTerms, epsilon: Fraction, charge: Charge) -> SelectedGroups:
         with refuse_unreadable(f"row {charge.id}"):
@@ -95,6 +101,7 @@ class SelectionPipeline(NotCopyable):
             confidence=float(1 - ALPHA),
             code=count_code(terms.plan, keys),
             notice=self._releases.notice,
+            left_out=self._left_out(terms),
             time=charge.time,
         )
 

@@ -84,6 +84,7 @@ def _facts(selected: SelectedGroups) -> list[tuple[str, str]]:
         ("by", selected.mechanism),
         ("cost", selected.cost_text),
         ("counts", counts),
+        *selected.left_out,
     ]
 
 
@@ -93,6 +94,7 @@ def _preview_facts(preview: SelectionPreview) -> list[tuple[str, str]]:
         ("reliable", f"{preview.reliability}; among {preview.groups:,} groups"),
         ("by", preview.mechanism),
         ("returns", f"{KEYS_ONLY}, which are a second query"),
+        *preview.left_out,
     ]
     if preview.counts_loss is not None and preview.counts_shortfall is not None:
         mu = display_down(decimal_sqrt_down(preview.counts_loss.mu_squared))  # rounded up it would cost more

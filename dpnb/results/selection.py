@@ -56,6 +56,8 @@ class SelectedGroups(Displayed):
         Code of the query of the counts; None if it takes more than a line.
     notice : str or None
         Warning that the session is a rehearsal or not private.
+    left_out : tuple of (str, str)
+        Which rows are not counted, as in `dpnb.Preview`.
     time : str
         Time of the charge; UTC, ISO 8601.
 
@@ -83,6 +85,7 @@ class SelectedGroups(Displayed):
     mechanism: str
     code: str | None = None
     notice: str | None = None
+    left_out: tuple[tuple[str, str], ...] = ()
     time: str = ""
 
     @property
@@ -177,6 +180,8 @@ class SelectionPreview(Displayed):
         The shortfall of a ranking by these counts, at the same confidence.
     notice : str or None
         Warning that the session is a rehearsal or not private.
+    left_out : tuple of (str, str)
+        Which rows are not counted, as in `dpnb.Preview`.
 
     Examples
     --------
@@ -202,6 +207,7 @@ class SelectionPreview(Displayed):
     counts_loss: GDP | None = None
     counts_shortfall: float | None = None
     notice: str | None = None
+    left_out: tuple[tuple[str, str], ...] = ()
 
     @property
     def fits(self) -> bool:

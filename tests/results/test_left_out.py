@@ -144,6 +144,17 @@ def test_a_batch_says_it_of_all_its_answers() -> None:
     assert said in str(table)
 
 
+def test_a_selection_of_the_largest_groups_says_it() -> None:
+    query = frame_of().groupby("plan").size()
+    said = "rows beyond the 5th of one person are not counted"
+    assert said in " ".join(str(query.idxmax().preview(epsilon=0.01)).split())
+    assert said in " ".join(str(query.idxmax().release(epsilon=0.01)).split())
+    persons = frame_of(max_rows_per_unit=2).groupby("plan").count_units()
+    assert dict(persons.idxmax().preview(epsilon=0.01).left_out) == {
+        "not counted": "rows beyond the 2nd of one person are not counted"
+    }
+
+
 def test_the_title_says_where_a_group_counts_one_row_of_a_person() -> None:
     query = frame_of(max_rows_per_group=1).groupby("plan").size()
     title = "count of rows by plan (at most 1 row in a group)"
