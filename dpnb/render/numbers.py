@@ -202,24 +202,42 @@ def error_level(confidence: float, better: str = "") -> str:
 
 
 def describe_error(
-    errors: Cells, outputs: tuple[str, tuple[Key, ...]] | None, confidence: float, unit: str | None = None
+    errors: Cells,
+    outputs: tuple[str, tuple[Key, ...]] | None,
+    confidence: float,
+    unit: str | None = None,
+    *,
+    least: Cells | None = None,
 ) -> str:
     """A short description of half-widths, shape (groups, outputs): of the worst group, or of each statistic.
 
     `outputs` is the name and labels of the outputs, as in an answer; `unit` the unit of the errors, if it differs from
-    the answer's.
+    the answer's.  `least` are the smallest half-widths where `errors` are the largest of a range.
     """
+    text = error_amount(errors, outputs, least)
     if outputs and outputs[0] == "statistic":
-        described = zip(outputs[1][:MAX_STATISTICS], errors.T, strict=False)
-        each = ", ".join(f"{label_text(label)} {_worst(column)}" for label, column in described)
         more = len(outputs[1]) - MAX_STATISTICS
-        return each + error_level(confidence) + (f", and {more} more" if more > 0 else "")
+        return text + error_level(confidence) + (f", and {more} more" if more > 0 else "")
     finite = errors[np.isfinite(errors)]
     if not finite.size:
-        return "unknown"
+        return text
     better = " or better" if finite.min() < finite.max() * (1 - 1e-9) else ""
     some = "" if finite.size == errors.size else ", unknown for some"
-    return f"{_worst(finite)}{f' {unit}' if unit else ''}{error_level(confidence, better)}{some}"
+    return f"{text}{f' {unit}' if unit else ''}{error_level(confidence, better)}{some}"
+
+
+def error_amount(errors: Cells, outputs: tuple[str, tuple[Key, ...]] | None, least: Cells | None = None) -> str:
+    """Half-widths in the fewest words: of the worst group, or of each statistic."""
+    least = errors if least is None else least
+    if outputs and outputs[0] == "statistic":
+        described = zip(outputs[1][:MAX_STATISTICS], least.T, errors.T, strict=False)
+        return ", ".join(f"{label_text(label)} {_range(*columns)}" for label, *columns in described)
+    return _range(least, errors)
+
+
+def _range(least: Cells, errors: Cells) -> str:
+    low, high = _worst(least), _worst(errors)
+    return high if low == high else f"{low} to {high}"
 
 
 def _worst(errors: Cells) -> str:

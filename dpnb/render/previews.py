@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from html import escape
 
+import numpy as np
+
 from dpnb.accounting.exact import display_down
-from dpnb.render.numbers import NO_LIMIT, cost_html, describe_error, format_cost, format_percent_down
+from dpnb.render.numbers import NO_LIMIT, cost_html, describe_error, error_amount, format_cost, format_percent_down
 from dpnb.render.page import explanation_link
 from dpnb.render.tables import NOT_RELEASED, Shown, ShownPart, facts_part, shown_as, table_part
 from dpnb.results.preview import CountNeeded, Preview, Previews
@@ -50,15 +52,38 @@ def describe_expected_error(preview: Preview) -> str:
     """A short description of the expected errors: of the worst group, or of each statistic; and their assumption."""
     if preview.half_widths is None:
         return "unknown"
-    text = describe_error(preview.half_widths, preview.outputs, preview.confidence, preview.error_unit)
-    if not preview.narrows_interval and preview.current_half_widths is not None:
-        known = describe_error(preview.current_half_widths, preview.outputs, preview.confidence, preview.error_unit)
-        text += f", no narrower than the current noise interval ({known})"
+    text = error_words(preview)
+    if preview.gain is not None and preview.current_half_widths is not None:
+        if preview.narrows_interval:
+            text = f"now {error_amount(preview.current_half_widths, preview.outputs)} -> {text}"
+        else:
+            text += ", no narrower than the current noise interval"
     if preview.rank_note is not None and text != "unknown":
         text += f", {preview.rank_note}"
     return text + (
         f", assuming that {preview.assumed_description}" if preview.assumed_description and text != "unknown" else ""
     )
+
+
+def error_words(preview: Preview) -> str:
+    """The expected errors alone: of the worst group, or of each statistic."""
+    if preview.half_widths is None:
+        return "unknown"
+    return describe_error(
+        preview.half_widths,
+        preview.outputs,
+        preview.confidence,
+        preview.error_unit,
+        least=preview.least_half_widths,
+    )
+
+
+def in_one_release(preview: Preview) -> str | None:
+    """What one release at the total loss would have given; None except for a refinement of which it is known."""
+    errors = preview.half_widths_in_one_release
+    if errors is None or not np.isfinite(errors).any():
+        return None
+    return f"{error_amount(errors, preview.outputs)}, had it been released once at {preview.total_loss.words}"
 
 
 def _first_text(count: CountNeeded, preview: Preview) -> str:
@@ -102,6 +127,8 @@ def _facts(preview: Preview) -> list[tuple[str, str]]:
         total = preview.total_loss.words
         combined = f"combined with earlier observations, to a total of {total}; only the difference is charged"
         facts.insert(1, ("refinement", combined))
+        once = in_one_release(preview)
+        facts[3:3] = [("in one release", once)] if once else []
     if preview.parts:
         facts.insert(1, ("divided among", "; then ".join(f"{name}: {price}" for name, price in preview.parts)))
     if preview.count_needed:

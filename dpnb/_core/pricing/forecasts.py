@@ -27,6 +27,7 @@ from dpnb.results.estimates.discovered_groups import widest
 from dpnb.results.estimates.expected import half_widths
 from dpnb.results.estimates.noisy import Cells
 from dpnb.results.estimates.outputs import outputs_of
+from dpnb.results.observations import CombinedObservations
 from dpnb.schema import Key, Schema
 
 MAX_SHIFTS = 8
@@ -90,6 +91,14 @@ class ExpectedErrors:
             factors = np.maximum(middle / smallest, largest / middle)
         by = f" by up to {factors[np.isfinite(factors)].max():.1f} times" if np.isfinite(factors).any() else ""
         return f"the values are not extreme, which could change it{by}"
+
+    def in_one_release(self, sigma: float) -> Cells | None:
+        """The errors that a single release at this noise scale would have had; None without earlier observations."""
+        if self._known_sums is None or self.state.is_standalone:
+            return None
+        cells = self.state.query.cells
+        radius = CombinedObservations().radius_at(sigma, self._alpha)
+        return self._widths(np.full(cells, sigma), np.full(cells, radius))
 
     # --- at one noise scale -----------------------------------------------------------------------------------------
 

@@ -9,8 +9,9 @@ from functools import cached_property
 import numpy as np
 
 from dpnb._compile.explanation import contribution, explanation
+from dpnb._core.pricing.count_code import count_code
 from dpnb._core.pricing.pricer import QueryPricer, refuse_after_final
-from dpnb._core.pricing.public_knowledge import RowCounts, count_code, count_needed, rows_needed
+from dpnb._core.pricing.public_knowledge import RowCounts, count_needed, rows_needed
 from dpnb._core.pricing.query_state import QueryState
 from dpnb._plan.description import answer_unit
 from dpnb._plan.measurements import AnyView, ColumnsView, Discovery, PlainView
@@ -81,10 +82,13 @@ class _PreviewedQuery(NotCopyable):
         model = forecast.error_model()
         counted = guarantee.to_filter_loss(cost)
         cost_fraction, after = account.forecast(counted)
-        errors, assumed = model.current, None
+        errors, least, assumed, at_once = model.current, None, None, None
         if cost.mu_squared:
             scale = _scale(state, total)
-            errors, assumed = model.expected(scale), forecast.assumption(scale)
+            errors, assumed, at_once = model.expected(scale), forecast.assumption(scale), forecast.in_one_release(scale)
+            if errors is not None and model.current is not None:
+                errors = np.minimum(errors, model.current)  # no refinement widens an interval
+            least = _least(pricer, state, target, rows, scale)
         fits = filter_.admits(counted)
         query = state.query
         discovery = isinstance(plan.aggregation, Discovery)
@@ -96,6 +100,7 @@ class _PreviewedQuery(NotCopyable):
             cost_fraction=cost_fraction,
             confidence=decimal_down(target.confidence),
             half_widths=errors,
+            least_half_widths=least,
             error_unit=RANK if in_rank(view) else answer_unit(plan.aggregation, view),
             names=() if discovery else tuple(group.name for group in plan.group_by),
             keys=tuple(query.keys[cell] for cell in state.cells) if query.keys else ((),),
@@ -109,6 +114,7 @@ class _PreviewedQuery(NotCopyable):
             assumption=_assumption(state, rows, errors, total, target),
             assumed_description=None if errors is None else assumed,
             current_half_widths=model.current,
+            half_widths_in_one_release=at_once,
             notice=notice,
             participation=_participation(filter_, counted, is_standalone=state.is_standalone),
             count_needed=self._count_needed if forecast.rows_would_help(errors) else None,
@@ -128,6 +134,15 @@ def count_to_release(pricer: QueryPricer, plan: Plan, view: AnyView) -> Plan | N
         rows = pricer.row_counts(state)
         forecast = pricer.forecast(state, target_from(mu=1), None if rows is None else rows.for_display)
         return count if forecast.rows_would_help(forecast.error_model().expected(1.0)) else None
+
+
+def _least(
+    pricer: QueryPricer, state: QueryState, target: Target, rows: RowCounts | None, scale: float
+) -> Cells | None:
+    """The expected errors if there are as many rows as there may be; None if their number is not a range."""
+    if rows is None or rows.if_most is None:
+        return None
+    return pricer.forecast(state, target, rows.if_most).error_model().expected(scale)
 
 
 def _participation(filter_: Filter, cost: Loss, *, is_standalone: bool) -> str | None:
@@ -176,7 +191,8 @@ def _assumption(
     plan, view = state.query.plan, state.view
     if rows is not None:
         where = " in the smallest group" if plan.group_by else ""
-        return f"about {np.nanmin(rows.by_cell):,.0f} rows{where} ({rows.source})"
+        most = "" if rows.most is None else f" to {np.nanmin(rows.most):,.0f}"
+        return f"about {np.nanmin(rows.by_cell):,.0f}{most} rows{where} ({rows.source})"
     if errors is None and rows_needed(plan, view) is not None and not isinstance(view, ColumnsView):
         return "the number of rows, of which there is no released count; the interval comes with the answer"
     if errors is None:

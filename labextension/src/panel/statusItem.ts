@@ -30,7 +30,7 @@ export class StatusItem extends Widget {
     const connection = session?.connection;
     const where = connection ? ` ${trans.__('Table %1', connection.where)}: ${connection.text}.` : '';
     this._button.title = session
-      ? `${session.name}: ${session.guarantee}. ${session.spent} (${session.spent_loss}).${where}`
+      ? `${session.name}: ${session.guarantee}. ${session.spent}.${where}`
       : '';
     this._button.classList.toggle('dpnb-mod-out-of-date', isOutOfDate(connection ?? null));
     this._button.classList.toggle('dpnb-mod-not-private', Boolean(session?.notice));
