@@ -108,7 +108,7 @@ class PickerState(Record, frozen=True):
     unanswered: list[Unanswered]
     # Id, assigned by the browser, of the release whose outcome this state is the first to show.
     completed_request: str | None
-    # From the cheapest to the whole remaining budget; empty when nothing remains, and while a count comes first. Without
+    # From the cheapest to the whole remaining budget; empty when nothing remains or a count comes first. Without
     # a budget, up to a fixed loss.
     options: list[Option]
     presets: list[Preset]

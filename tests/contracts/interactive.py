@@ -90,7 +90,7 @@ class InteractiveContract(ABC):
         (told,) = snapshot.snapshot(session).mechanisms
         assert (told.name, told.kind, told.state) == ("it", self.kind, "open")
         assert told.description.strip()
-        assert session.log()["query"].iloc[0].partition(":")[0] == f"launch of the {self.kind} 'it'"
+        assert session.log["query"].iloc[0].partition(":")[0] == f"launch of the {self.kind} 'it'"
         assert f"{self.kind} it" in repr(session.explain())
         before = told.text
         self.ask(session, it)
@@ -187,7 +187,7 @@ class InteractiveContract(ABC):
             (tmp_path / str(number)).mkdir()
             session = opened(tmp_path / str(number), table)
             it = self.launch(session)
-            words.append((repr(it), snapshot.snapshot(session).mechanisms, len(session.log())))
+            words.append((repr(it), snapshot.snapshot(session).mechanisms, len(session.log)))
         assert words[0] == words[1]
 
 

@@ -97,7 +97,7 @@ def factor(session: dpnb.Session) -> None:
 def cost(session: dpnb.Session) -> None:
     answer = session.frame.count().release(mu=MU)
     texts = [repr(answer), answer._repr_html_(), repr(session.frame["x"].mean().preview(mu=MU))]
-    texts += [f"mu {session.log()['mu'].iloc[0]}", session._core.log.latest(1)[0].cost]
+    texts += [f"mu {session.log['mu'].iloc[0]}", session._core.log.latest(1)[0].cost]
     for text in texts:
         assert slightly_above(figure("mu #", text), MU)
     loss = GDP.from_mu_squared(MU**2, Fraction(1, 3 * 10**8))

@@ -157,7 +157,7 @@ def test_looking_at_a_picker_spends_nothing_and_reads_no_rows(
     for query in questions(session):
         state_of(query)
     assert session.headroom == 1
-    assert len(session.log()) == 0
+    assert len(session.log) == 0
 
 
 def test_a_refinement_that_does_not_narrow_is_not_offered(session: dpnb.Session) -> None:

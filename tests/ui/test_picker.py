@@ -314,9 +314,9 @@ def test_unknown_error_is_a_step_which_makes_the_errors_of_group_means_known(unk
         re.compile(r"± [\d.]+ mdvis at 95%( or better)? \(noise\)")
     )
     expect(step).not_to_be_visible()
-    charged = 100 * float(str(unknown.value("float(session.log()['cost_fraction'].sum())")))
+    charged = 100 * float(str(unknown.value("float(session.log['cost_fraction'].sum())")))
     assert charged == pytest.approx(float(cost[1]), abs=0.011)
-    assert unknown.value("len(session.log())") == 1
+    assert unknown.value("len(session.log)") == 1
     unknown.screenshot("picker-count-released")
     expect(shown).to_contain_text("Release")
     expect(released(shown)).to_contain_text("mean of mdvis by coins")
@@ -348,7 +348,7 @@ def test_large_cost_is_confirmed_in_place_and_a_double_click_is_no_confirmation(
     assert spent(cockpit) == 0
     confirm.dblclick()
     expect(shown.locator(".dpnb-picker-answer")).to_contain_text("95% noise interval")
-    assert cockpit.value("len(session.log())") == 1
+    assert cockpit.value("len(session.log)") == 1
 
 
 def test_magic_asks_for_the_flag_in_place_of_a_dialog(cockpit: Lab) -> None:

@@ -28,14 +28,7 @@ export class OptionView {
     this.label.append(trans.__('Cost'), ' ', this._cost);
     this.bar.append(this._barAfter, this._barCost);
     this.bar.setAttribute('aria-hidden', 'true'); // the text below states the same
-    const facts = [
-      this._error,
-      this._inOneRelease,
-      this._relativeError,
-      this._compare,
-      this._after,
-      this._times
-    ];
+    const facts = [this._error, this._inOneRelease, this._relativeError, this._compare, this._after, this._times];
     this.list.append(...facts.map(({ node }) => node));
     this.reference.type = 'number';
     this.reference.step = 'any';

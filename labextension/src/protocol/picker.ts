@@ -120,8 +120,8 @@ export interface IPickerState {
   /** Id, assigned by the browser, of the release whose outcome this state is the first to show. */
   completed_request: string | null;
   /**
-   * From the cheapest to the whole remaining budget; empty when nothing remains, and while a count comes first. Without
-   * a budget, up to a fixed loss.
+   * From the cheapest to the whole remaining budget; empty when nothing remains or a count comes first. Without a
+   * budget, up to a fixed loss.
    */
   options: IOption[];
   presets: IPreset[];
