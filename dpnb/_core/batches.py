@@ -91,14 +91,17 @@ class BatchPipeline(NotCopyable):
         state, scale = fresh_state(query, view), design.scale(plan)
         rows = self._pricer.row_counts(state)
         schema = self._pricer.tables.schema(plan.source)
-        model = ExpectedErrors(state, target, rows if rows is None else rows.for_display, schema).error_model()
+        forecast = ExpectedErrors(state, target, rows if rows is None else rows.for_display, schema)
+        errors = forecast.error_model().expected(scale)
         return PlannedQuery(
             description=describe_plan(plan, view),
             loss=GDP(decimal_sqrt_up(query.l2_sensitivity_squared / exact(scale) ** 2)),
-            half_widths=model.expected(scale),
+            half_widths=errors,
             outputs=outputs_of(view),
             error_unit=RANK if in_rank(view) else answer_unit(plan.aggregation, view),
             rank_note=rank_note(query, view),
+            least_half_widths=forecast.least(scale),
+            assumed_description=None if errors is None else forecast.assumption(scale),
         )
 
     # --- release ------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from dpnb.accounting.exact import display_down
 from dpnb.render.numbers import NO_LIMIT, cost_html, describe_error, error_amount, format_cost, format_percent_down
 from dpnb.render.page import explanation_link
 from dpnb.render.tables import NOT_RELEASED, Shown, ShownPart, facts_part, shown_as, table_part
+from dpnb.results.batch import PlannedQuery
 from dpnb.results.preview import CountNeeded, Preview, Previews
 
 CODE = "white-space:normal;overflow-wrap:anywhere"
@@ -58,11 +59,13 @@ def describe_expected_error(preview: Preview) -> str:
             text = f"now {error_amount(preview.current_half_widths, preview.outputs)} -> {text}"
         else:
             text += ", no narrower than the current noise interval"
-    if preview.rank_note is not None and text != "unknown":
-        text += f", {preview.rank_note}"
-    return text + (
-        f", assuming that {preview.assumed_description}" if preview.assumed_description and text != "unknown" else ""
-    )
+    return text if text == "unknown" else text + explained(preview)
+
+
+def explained(preview: Preview | PlannedQuery) -> str:
+    """What the expected errors leave out and what they assume, as clauses after them."""
+    note = f", {preview.rank_note}" if preview.rank_note is not None else ""
+    return note + (f", assuming that {preview.assumed_description}" if preview.assumed_description else "")
 
 
 def error_words(preview: Preview) -> str:
@@ -83,7 +86,7 @@ def in_one_release(preview: Preview) -> str | None:
     errors = preview.half_widths_in_one_release
     if errors is None or not np.isfinite(errors).any():
         return None
-    return f"{error_amount(errors, preview.outputs)}, had it been released once at {preview.total_loss.words}"
+    return f"{error_amount(errors, preview.outputs)} at {preview.total_loss.words}"
 
 
 def _first_text(count: CountNeeded, preview: Preview) -> str:

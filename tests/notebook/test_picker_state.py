@@ -135,8 +135,11 @@ def test_large_relative_error_is_written_without_an_exponent() -> None:
 
 def test_error_that_nobody_knows_is_said_to_be_unknown(tmp_path: Path) -> None:
     told = state_of(made(tmp_path, public_size=None).frame["x"].mean())
-    assert {option["error"] for option in told["options"]} == {"unknown"}
     assert "depends on the number of rows" in told["count_step"]["text"]
+    assert (told["options"], told["refusal"]) == ([], None)
+    told = state_of(made(tmp_path, public_size=None).frame["x"].std())  # no count makes that known
+    assert told["count_step"] is None
+    assert {option["error"] for option in told["options"]} == {"unknown"}
     assert {option["error_value"] for option in told["options"]} == {None}
 
 

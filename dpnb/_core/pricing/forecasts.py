@@ -9,7 +9,7 @@ query measured; the inaccuracy of such a forecast is estimated by adding noise t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
@@ -91,6 +91,11 @@ class ExpectedErrors:
             factors = np.maximum(middle / smallest, largest / middle)
         by = f" by up to {factors[np.isfinite(factors)].max():.1f} times" if np.isfinite(factors).any() else ""
         return f"the values are not extreme, which could change it{by}"
+
+    def least(self, sigma: float) -> Cells | None:
+        """The errors if there are as many rows as there may be; None if their number is not a range."""
+        most = None if self.rows is None else self.rows.if_most
+        return None if most is None else replace(self, rows=most)._expected(sigma)
 
     def in_one_release(self, sigma: float) -> Cells | None:
         """The errors that a single release at this noise scale would have had; None without earlier observations."""

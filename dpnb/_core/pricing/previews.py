@@ -88,7 +88,7 @@ class _PreviewedQuery(NotCopyable):
             errors, assumed, at_once = model.expected(scale), forecast.assumption(scale), forecast.in_one_release(scale)
             if errors is not None and model.current is not None:
                 errors = np.minimum(errors, model.current)  # no refinement widens an interval
-            least = _least(pricer, state, target, rows, scale)
+            least = forecast.least(scale)
         fits = filter_.admits(counted)
         query = state.query
         discovery = isinstance(plan.aggregation, Discovery)
@@ -134,15 +134,6 @@ def count_to_release(pricer: QueryPricer, plan: Plan, view: AnyView) -> Plan | N
         rows = pricer.row_counts(state)
         forecast = pricer.forecast(state, target_from(mu=1), None if rows is None else rows.for_display)
         return count if forecast.rows_would_help(forecast.error_model().expected(1.0)) else None
-
-
-def _least(
-    pricer: QueryPricer, state: QueryState, target: Target, rows: RowCounts | None, scale: float
-) -> Cells | None:
-    """The expected errors if there are as many rows as there may be; None if their number is not a range."""
-    if rows is None or rows.if_most is None:
-        return None
-    return pricer.forecast(state, target, rows.if_most).error_model().expected(scale)
 
 
 def _participation(filter_: Filter, cost: Loss, *, is_standalone: bool) -> str | None:

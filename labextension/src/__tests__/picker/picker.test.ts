@@ -426,7 +426,7 @@ describe('PickerView, before a large cost,', () => {
 
 describe('PickerView, for a refinement,', () => {
   it('shows what one release at the total would have given', () => {
-    const once = '± 0.3, had it been released once at mu 0.5';
+    const once = '± 0.3 at mu 0.5';
     view.update(state({ options: [{ ...option('0.5', 0.5, 0.8), in_one_release: once }] }));
     expect(get('once').textContent).toBe(once);
     view.update(state({ options: [option('0.5', 0.5, 0.8)] }));
