@@ -27,7 +27,7 @@ from dpnb._plan.measurements import AnyView
 from dpnb._plan.plan import Plan, describe_plan
 from dpnb._request import Release
 from dpnb._target import Target
-from dpnb.accounting.exact import decimal_down, decimal_sqrt_up, decimal_up, exact
+from dpnb.accounting.exact import decimal_down, decimal_sqrt_up, decimal_up, exact, few_digits_down
 from dpnb.accounting.losses import GDP
 from dpnb.copying import NotCopyable
 from dpnb.ledger import Charge
@@ -81,7 +81,7 @@ class BatchPipeline(NotCopyable):
                 n_tables=len(design.tables),
                 confidence=decimal_down(targets[0].confidence),
                 fits=fits,
-                headroom_after=after if fits else 0.0,
+                headroom_after=few_digits_down(after) if fits else 0.0,
                 max_mu=None if fits else self._account.max_mu(GDP(0)),
                 notice=self.releases.notice,
             )

@@ -149,7 +149,9 @@ def few_digits_down(share: float) -> float:
     >>> few_digits_down(0.26767021050000006)
     0.26767
     """
-    return share if math.isnan(share) else float(display_down(share, 6))
+    if math.isnan(share):
+        return share
+    return float(Context(prec=6, rounding=ROUND_FLOOR).create_decimal(float.__repr__(share)))
 
 
 @lru_cache(maxsize=1024)  # most requests have one of a few costs

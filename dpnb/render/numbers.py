@@ -214,33 +214,30 @@ def describe_error(
     `outputs` is the name and labels of the outputs, as in an answer; `unit` the unit of the errors, if it differs from
     the answer's.  `least` are the smallest half-widths where `errors` are the largest of a range.
     """
-    text = error_amount(errors, outputs, least)
     if outputs and outputs[0] == "statistic":
         more = len(outputs[1]) - MAX_STATISTICS
-        return text + error_level(confidence) + (f", and {more} more" if more > 0 else "")
+        each = error_amount(errors, outputs, least)
+        return each + error_level(confidence) + (f", and {more} more" if more > 0 else "")
     finite = errors[np.isfinite(errors)]
     if not finite.size:
-        return text
+        return "unknown"
     better = " or better" if finite.min() < finite.max() * (1 - 1e-9) else ""
     some = "" if finite.size == errors.size else ", unknown for some"
-    return f"{text}{f' {unit}' if unit else ''}{error_level(confidence, better)}{some}"
+    return f"{_worst(finite, least)}{f' {unit}' if unit else ''}{error_level(confidence, better)}{some}"
 
 
 def error_amount(errors: Cells, outputs: tuple[str, tuple[Key, ...]] | None, least: Cells | None = None) -> str:
     """Half-widths in the fewest words: of the worst group, or of each statistic."""
-    least = errors if least is None else least
-    if outputs and outputs[0] == "statistic":
-        described = zip(outputs[1][:MAX_STATISTICS], least.T, errors.T, strict=False)
-        return ", ".join(f"{label_text(label)} {_range(*columns)}" for label, *columns in described)
-    return _range(least, errors)
+    if not (outputs and outputs[0] == "statistic"):
+        return _worst(errors, least)
+    lows = [None] * len(outputs[1]) if least is None else least.T
+    described = zip(outputs[1][:MAX_STATISTICS], errors.T, lows, strict=False)
+    return ", ".join(f"{label_text(label)} {_worst(column, low)}" for label, column, low in described)
 
 
-def _range(least: Cells, errors: Cells) -> str:
-    low, high = _worst(least), _worst(errors)
-    return high if low == high else f"{low} to {high}"
-
-
-def _worst(errors: Cells) -> str:
-    """The largest finite half-width."""
+def _worst(errors: Cells, least: Cells | None = None) -> str:
+    """The largest finite half-width; of a range, also the largest of those that are possible at least."""
     error = float(max(errors[np.isfinite(errors)], default=math.nan))
-    return "unknown" if math.isnan(error) else f"± {format_number(error, error, ROUND_CEILING)}"
+    text = "unknown" if math.isnan(error) else f"± {format_number(error, error, ROUND_CEILING)}"
+    low = text if least is None else _worst(least)
+    return text if low == text else f"{low} to {text}"

@@ -207,6 +207,8 @@ def secrets_in(thing: object, depth: int) -> list[str]:
     for name in dir(thing):
         if name.startswith("_") or name in ("frame", "plot", "history", "estimate", "interval", "noise_scale"):
             continue  # `frame` is the way to ask; the others are of released answers
+        if name in ("log", "budget_requests"):
+            continue  # tables of the ledger
         try:
             value = getattr(thing, name)
         except Exception:  # noqa: BLE001  (a property that refuses shows nothing)

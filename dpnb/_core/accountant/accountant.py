@@ -15,7 +15,7 @@ from dpnb._core.accountant.parameters import computed_parameters, parameters_of,
 from dpnb._core.accountant.timeline import Timeline, truncated_view
 from dpnb._core.accountant.tree import BudgetTree, Launch
 from dpnb.accounting.budget import Budget
-from dpnb.accounting.exact import Number, decimal_sqrt_down, few_digits_down
+from dpnb.accounting.exact import Number, decimal_sqrt_down
 from dpnb.accounting.filters import Filter
 from dpnb.accounting.guarantee import PrivacyGuarantee, make_guarantee
 from dpnb.accounting.losses import GDP, Loss
@@ -375,7 +375,7 @@ class Accountant:
         """
         filter_ = self.filter
         if self._parent is None or self._part is None or filter_.partition_obstacle or not self.guarantee.has_budget:
-            after = few_digits_down(filter_.step(loss).headroom) if filter_.admits(loss) else 0.0
+            after = filter_.step(loss).headroom if filter_.admits(loss) else 0.0
             return filter_.budget_fraction(loss), after
         counted = filter_.to_filter_loss(loss)
         _, growth = self._parent.sync().parts.after((self._part,), counted.parts)

@@ -57,7 +57,7 @@ class ExpectedErrors:
 
     def error_model(self) -> ErrorModel:
         """The current errors, and the expected errors as a function of the noise scale."""
-        state, outputs, keys = self.state, outputs_of(self.state.view), self.state.query.keys
+        state, outputs, keys = self.state, self._outputs, self.state.query.keys
         labels = [
             [_labels(keys[cell] if keys else (), outputs, index) for index in range(self._n_outputs)]
             for cell in state.cells
@@ -107,10 +107,13 @@ class ExpectedErrors:
 
     # --- at one noise scale -----------------------------------------------------------------------------------------
 
-    @property
+    @cached_property
+    def _outputs(self) -> tuple[str, tuple[Key, ...]] | None:
+        return outputs_of(self.state.view)
+
+    @cached_property
     def _n_outputs(self) -> int:
-        outputs = outputs_of(self.state.view)
-        return len(outputs[1]) if outputs else 1
+        return len(self._outputs[1]) if self._outputs else 1
 
     @cached_property
     def _alpha(self) -> Fraction:

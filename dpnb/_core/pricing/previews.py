@@ -17,7 +17,7 @@ from dpnb._plan.description import answer_unit
 from dpnb._plan.measurements import AnyView, ColumnsView, Discovery, PlainView
 from dpnb._plan.plan import Plan, describe_plan
 from dpnb._target import Keys, Target, target_from
-from dpnb.accounting.exact import decimal_down
+from dpnb.accounting.exact import decimal_down, few_digits_down
 from dpnb.accounting.filters import Filter
 from dpnb.accounting.intervals import fixed_radius
 from dpnb.accounting.losses import GDP, Loss
@@ -85,10 +85,11 @@ class _PreviewedQuery(NotCopyable):
         errors, least, assumed, at_once = model.current, None, None, None
         if cost.mu_squared:
             scale = _scale(state, total)
-            errors, assumed, at_once = model.expected(scale), forecast.assumption(scale), forecast.in_one_release(scale)
+            errors, assumed = model.expected(scale), forecast.assumption(scale)
             if errors is not None and model.current is not None:
-                errors = np.minimum(errors, model.current)  # no refinement widens an interval
-            least = forecast.least(scale)
+                errors, at_once = np.minimum(errors, model.current), forecast.in_one_release(scale)
+            if rows is not None and rows.most is not None:
+                least = forecast.least(scale)
         fits = filter_.admits(counted)
         query = state.query
         discovery = isinstance(plan.aggregation, Discovery)
@@ -105,7 +106,7 @@ class _PreviewedQuery(NotCopyable):
             names=() if discovery else tuple(group.name for group in plan.group_by),
             keys=tuple(query.keys[cell] for cell in state.cells) if query.keys else ((),),
             outputs=outputs_of(view),
-            headroom_after=after if fits else 0.0,
+            headroom_after=few_digits_down(after) if fits else 0.0,
             fits=fits,
             max_mu=None if fits else account.max_mu(state.known_loss),
             max_repetitions=filter_.max_repetitions(counted),

@@ -100,9 +100,12 @@ class QueryPricer(NotCopyable):
     def row_counts(self, state: QueryState) -> RowCounts | None:
         """The known numbers of rows on which the query's errors depend."""
 
-        def known(plan: Plan) -> tuple[LinearQuery, CombinedObservations]:
+        def known(plan: Plan) -> tuple[LinearQuery, CombinedObservations] | None:
+            charges = self.observations(plan)
+            if not charges:
+                return None  # it is compiled only then
             query = self.tables.compile(plan)
-            return query, self.refinement(query)
+            return query, self.combine(query, charges)
 
         unit = self.tables.unit(state.query.plan.source)
         return known_row_counts(state.query, state.view, self.public, unit, known)

@@ -179,8 +179,8 @@ def _rows_per_unit(query: LinearQuery, unit: PrivacyUnit) -> int | None:
     return min((limit for limit in (limits.max_rows, in_groups) if limit is not None), default=None)
 
 
-Known = Callable[[Plan], tuple[LinearQuery, CombinedObservations]]
-"""Compiles a plan and returns its observations."""
+Known = Callable[[Plan], tuple[LinearQuery, CombinedObservations] | None]
+"""The query of a plan and its observations; None without any."""
 
 
 def rows_needed(plan: Plan, view: AnyView) -> Single | None:
@@ -262,20 +262,19 @@ def _present(node: Expression) -> Expression:
 
 def _observed(
     counted: Plan, known: Known, feature_type: type[CountFeature | UnitFeature] = CountFeature
-) -> Iterator[tuple[LinearQuery, NoisyArrays]]:
+) -> Iterator[NoisyArrays]:
     """The counts in the observations of a plan."""
-    query, refinement = known(counted)
-    if refinement.observations:
-        sums, sigma = refinement.combined
+    if (found := known(counted)) is not None and found[1].observations:
+        query, (sums, sigma) = found[0], found[1].combined
         for _, first, count in query.parts:
             feature, noisy = noisy_features(query, sums, sigma, first, count)[0]
             if isinstance(feature, feature_type):
-                yield query, noisy
+                yield noisy
 
 
 def _released(query: LinearQuery, counted: Plan, known: Known, *, from_query: bool) -> RowCounts | None:
     """The counts in the observations of a plan, if they are large compared with the noise."""
-    for _, noisy in _observed(counted, known):
+    for noisy in _observed(counted, known):
         precise = noisy.single > PRECISE_COUNT_RATIO * noisy.scale
         assumption = None if from_query or query.clip_squared is None else "no unit is scaled down"
         source = f"the released {counted.words}"
@@ -294,7 +293,7 @@ def _of_all_groups(query: LinearQuery, rows: list[Count], known: Known) -> Itera
     limits = query.contribution_bounds
     if query.plan.group_keys is None and limits.max_groups is None and limits.max_rows_per_group is None:
         for counted in rows:
-            total = _without_groups(query.plan, counted)
+            total = msgspec.structs.replace(query.plan, group_by=(), aggregation=counted)
             for number in _precise(total, known, CountFeature):
                 yield _evenly(query, number, f"the released {total.words}")
 
@@ -302,19 +301,15 @@ def _of_all_groups(query: LinearQuery, rows: list[Count], known: Known) -> Itera
 def _of_units(query: LinearQuery, unit: PrivacyUnit, known: Known) -> Iterator[RowCounts]:
     """The rows of the units of which the number is released, without the groups, if it is precise."""
     if query.plan.group_keys is None and not isinstance(query.plan.source, PerUnit):
-        total, assumes = _without_groups(query.plan, CountUnits()), _rows_per_unit(query, unit) != 1
+        total = msgspec.structs.replace(query.plan, group_by=(), aggregation=CountUnits())
+        assumes = _rows_per_unit(query, unit) != 1
         for number in _precise(total, known, UnitFeature):
             yield _rows_of(query, unit, number, f"the released {total.words}", assumes=assumes)
 
 
-def _without_groups(plan: Plan, aggregation: Count | CountUnits) -> Plan:
-    """The count of the same rows or of their units, without their groups."""
-    return msgspec.structs.replace(plan, group_by=(), aggregation=aggregation)
-
-
 def _precise(counted: Plan, known: Known, feature_type: type[CountFeature | UnitFeature]) -> Iterator[float]:
     """The released number, if it is precise."""
-    for _, noisy in _observed(counted, known, feature_type):
+    for noisy in _observed(counted, known, feature_type):
         if noisy.single[0] > PRECISE_COUNT_RATIO * noisy.scale[0]:
             yield float(noisy.single[0])
 
