@@ -8,7 +8,7 @@ from typing import Any
 
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.granting import MAX_WHY
-from dpnb._core.pricing.count_code import count_code
+from dpnb._core.pricing.public_knowledge import count_code
 from dpnb._core.requesting import ask_service
 from dpnb._protocol.picker import Ask, AskOption, CountStep
 from dpnb._request import Release

@@ -9,9 +9,8 @@ from functools import cached_property
 import numpy as np
 
 from dpnb._compile.explanation import contribution, explanation
-from dpnb._core.pricing.count_code import count_code
 from dpnb._core.pricing.pricer import QueryPricer, refuse_after_final
-from dpnb._core.pricing.public_knowledge import RowCounts, count_needed, rows_needed
+from dpnb._core.pricing.public_knowledge import RowCounts, count_code, count_needed, rows_needed
 from dpnb._core.pricing.query_state import QueryState
 from dpnb._plan.description import answer_unit
 from dpnb._plan.measurements import AnyView, ColumnsView, Discovery, PlainView

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import NoReturn
 
 import msgspec
 import numpy as np
@@ -13,8 +12,8 @@ from numpy.typing import NDArray
 
 from dpnb._compile import LinearQuery
 from dpnb._compile.features import CountFeature, UnitFeature
-from dpnb._core.pricing.count_code import count_code
-from dpnb._plan.expressions.nodes import AsNumber, Column, Compare, Expression, Literal
+from dpnb._plan.expressions.nodes import And, AsNumber, Column, Compare, Expression, IsIn, IsNull, Literal, Not, Or
+from dpnb._plan.expressions.text import MAX_LISTED, as_code, words
 from dpnb._plan.measurements import (
     AnyView,
     ColumnsView,
@@ -31,11 +30,65 @@ from dpnb._plan.measurements import (
     Single,
     statistic_of,
 )
-from dpnb._plan.plan import PerUnit, Plan, describe_plan
+from dpnb._plan.plan import PerUnit, Plan
 from dpnb._plan.privacy_unit import NO_LIMITS, PrivacyUnit
-from dpnb.errors import ErrorEstimateUnavailable
 from dpnb.results.estimates.noisy import NoisyArrays, noisy_features
 from dpnb.results.observations import CombinedObservations
+from dpnb.schema import Key
+
+# --- a count of rows as an analyst would type it ----------------------------------------------------------------------
+
+
+SESSION = "session"
+"""The name of the session in code that is shown, as in the documentation."""
+
+
+def count_code(plan: Plan, keys: Sequence[tuple[Key, ...]] | None = None) -> str | None:
+    """Code that makes the query of a plan that counts, for example ``session.frame.groupby('g')['x'].count()``.
+
+    None for rows that take more than a line: joins, parts, limits, given or many keys, and computed columns.  `keys`
+    are the groups that are counted, instead of those of the plan.
+    """
+    counted = plan.aggregation
+    if not isinstance(counted, Count | CountUnits) or not isinstance(plan.source, str):
+        return None
+    column = counted.column if isinstance(counted, Count) else None
+    groups = [group.expression for group in plan.group_by]
+    columns = [*groups, *([] if column is None else [column])]
+    if (
+        plan.group_keys is not None if keys is None else len(keys) > MAX_LISTED
+    ) or plan.contribution_bounds != NO_LIMITS:
+        return None
+    if not all(isinstance(node, Column) for node in columns) or not (plan.where is None or _is_code(plan.where)):
+        return None
+    frame = f"{SESSION}.table({plan.source!r})" if plan.source else f"{SESSION}.frame"
+    selected = frame if plan.where is None else f"{frame}[{as_code(plan.where, frame)}]"
+    if groups:
+        labels = [words(node) for node in groups]
+        by = repr(labels[0] if len(labels) == 1 else labels)
+        listed = None if keys is None else [key[0] if len(key) == 1 else key for key in keys]
+        selected += f".groupby({by})" if listed is None else f".groupby({by}, keys={listed!r})"
+    if isinstance(counted, CountUnits):
+        return f"{selected}.count_units()"
+    return f"{selected}.count()" if column is None else f"{selected}[{words(column)!r}].count()"
+
+
+def _is_code(node: Expression) -> bool:
+    """Whether the text of a condition is valid code."""
+    match node:
+        case Column() | Literal():
+            return True
+        case Compare(_, left, right) | And(left, right) | Or(left, right):
+            return _is_code(left) and _is_code(right)
+        case Not(inner) | IsNull(inner):
+            return _is_code(inner)
+        case IsIn(inner, values):
+            return _is_code(inner) and len(values) <= MAX_LISTED
+    return False
+
+
+# --- public knowledge -------------------------------------------------------------------------------------------------
+
 
 Floats = NDArray[np.float64]
 
@@ -312,47 +365,3 @@ def _precise(counted: Plan, known: Known, feature_type: type[CountFeature | Unit
     for noisy in _observed(counted, known, feature_type):
         if noisy.single[0] > PRECISE_COUNT_RATIO * noisy.scale[0]:
             yield float(noisy.single[0])
-
-
-def refuse_unknown_error(
-    plan: Plan, view: AnyView, rows: RowCounts | None, *, enough: bool, n_observations: int, is_standalone: bool
-) -> NoReturn:
-    """Raise an error that states what must be released before ``within=`` can be used.
-
-    `enough` says whether knowing the number of rows would be enough, `n_observations` how often the query was observed,
-    and `is_standalone` whether some units may be excluded from a further observation.
-    """
-    description = describe_plan(plan, view)
-    if isinstance(plan.aggregation, Discovery):
-        raise ErrorEstimateUnavailable(
-            f"within: the width of simultaneous intervals for {description} depends on how many groups are named, "
-            "which is not known beforehand; omit simultaneous=True, or choose the budget with mu=, rho=, epsilon= or "
-            "share="
-        )
-    if is_standalone:
-        raise ErrorEstimateUnavailable(
-            f"within: some units may be excluded from a further observation of the {description}, and how many is "
-            "private; choose the budget with mu=, rho=, epsilon= or share="
-        )
-    needed = rows_needed(plan, view)
-    rows_known = rows is not None and rows.assumption is None and bool(np.isfinite(rows.by_cell).all())
-    if needed is None or not enough or rows_known or (rows is not None and rows.from_query):
-        remedy = (
-            "release it with" if not n_observations else "its observations are not yet precise enough; refine it with"
-        )
-        raise ErrorEstimateUnavailable(
-            f"within: the error of the {description} depends on the answer itself; {remedy} mu=, rho=, epsilon= or "
-            "share= first, then use within="
-        )
-    count = count_needed(plan, view) or plan
-    is_whole_table = plan.where is None and not plan.group_by and isinstance(plan.source, str)
-    public = ", or create the session with public_rows=" if is_whole_table else ""
-    group, smallest = (" in each group", "the smallest group") if plan.group_by else ("", "it")
-    code = count_code(count) or "query.count_needed"
-    assumed = f" (assumed that {rows.assumption})" if rows is not None and not n_observations else ""
-    raise ErrorEstimateUnavailable(
-        f"within: the error of the {description} depends on how many rows there are{group}, which no released count "
-        f"shows clearly enough{assumed}; release the {count.words} first ({code}), with a noise scale of "
-        f"at most 1/{PRECISE_COUNT_RATIO:.0f} of {smallest}{public}, or choose the budget with mu=, rho=, epsilon= or "
-        "share="
-    )
