@@ -76,7 +76,9 @@ def test_question_shows_a_slider_whose_figures_are_those_of_a_preview(cockpit: L
     percent = re.search(r"([\d.]+)% of the budget", shown.locator(".dpnb-picker-cost").text_content() or "")
     assert percent is not None
     assert float(percent[1]) == pytest.approx(100 * cost, abs=0.1)
-    words = re.match(r"± [\d.]+ to ± ([\d.]+) mdvis at 95% \(noise\)", shown.locator(".dpnb-picker-error").text_content() or "")
+    words = re.match(
+        r"± [\d.]+ to ± ([\d.]+) mdvis at 95% \(noise\)", shown.locator(".dpnb-picker-error").text_content() or ""
+    )
     assert words is not None
     assert float(words[1]) == pytest.approx(error, rel=0.06)
     expect(shown.locator(".dpnb-picker-times")).to_have_text(
