@@ -28,7 +28,7 @@ from dpnb._plan.measurements import AnyView
 from dpnb._plan.plan import Plan, describe_plan
 from dpnb._request import Release
 from dpnb._target import Target
-from dpnb.accounting.exact import decimal_down, decimal_sqrt_up, decimal_up, exact
+from dpnb.accounting.exact import decimal_down, decimal_sqrt_up, decimal_up, exact, few_digits_down
 from dpnb.accounting.losses import GDP
 from dpnb.copying import NotCopyable
 from dpnb.ledger import Charge
@@ -82,7 +82,7 @@ class BatchPipeline(NotCopyable):
                 n_tables=len(design.tables),
                 confidence=decimal_down(targets[0].confidence),
                 fits=fits,
-                headroom_after=after if fits else 0.0,
+                headroom_after=few_digits_down(after) if fits else 0.0,
                 max_mu=None if fits else self._account.max_mu(GDP(0)),
                 notice=self.releases.notice,
                 left_out=tuple(dict.fromkeys(text for plan, _ in planned.queries for text in self._left_out(plan))),
@@ -97,14 +97,17 @@ class BatchPipeline(NotCopyable):
         state, scale = fresh_state(query, view), design.scale(plan)
         rows = self._pricer.row_counts(state)
         schema = self._pricer.tables.schema(plan.source)
-        model = ExpectedErrors(state, target, rows if rows is None else rows.for_display, schema).error_model()
+        forecast = ExpectedErrors(state, target, rows if rows is None else rows.for_display, schema)
+        errors = forecast.error_model().expected(scale)
         return PlannedQuery(
             description=describe_plan(plan, view),
             loss=GDP(decimal_sqrt_up(query.l2_sensitivity_squared / exact(scale) ** 2)),
-            half_widths=model.expected(scale),
+            half_widths=errors,
             outputs=outputs_of(view),
             error_unit=RANK if in_rank(view) else answer_unit(plan.aggregation, view),
             rank_note=rank_note(query, view),
+            least_half_widths=forecast.least(scale),
+            assumed_description=None if errors is None else forecast.assumption(scale),
         )
 
     # --- release ------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from dpnb._core.execution.executor import Executor
 from dpnb._core.execution.selections import ALPHA, SelectionKind, SelectionTerms
 from dpnb._core.pricing.public_knowledge import count_code
 from dpnb._core.releases import ReleasePipeline
-from dpnb.accounting.exact import decimal_sqrt_down, decimal_up
+from dpnb.accounting.exact import decimal_sqrt_down, decimal_up, few_digits_down
 from dpnb.accounting.losses import GDP, Loss
 from dpnb.accounting.losses.gaussian import as_amount
 from dpnb.copying import NotCopyable
@@ -62,7 +62,7 @@ class SelectionPipeline(NotCopyable):
             mechanism=terms.mechanism(choice),
             cost_fraction=cost_fraction,
             cost_text=cost,
-            headroom_after=after,
+            headroom_after=few_digits_down(after),
             refusal=refusal,
             is_known=is_known,
             shortfall=decimal_up(terms.shortfall(choice)),

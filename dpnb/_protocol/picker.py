@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 from dpnb._protocol.types import NonNegative, Proportion, Record
 
-VERSION: Final = 5
+VERSION: Final = 6
 """Of the picker's state; raised when a field is renamed, removed or changes its meaning."""
 
 
@@ -26,6 +26,8 @@ class Option(Record, frozen=True):
     error: str  # The expected error in words, with its unit.
     # The expected error of the worst group as a number; None where it is not known or the units are mixed.
     error_value: float | None
+    # For a refinement, the error that one release at the total loss would have had, in words; None if it is unknown.
+    in_one_release: str | None
     relative_error: str | None  # The error relative to the current answer, in words.
     after: str  # The budget that would remain, in words; without a budget, the loss so far with this release.
     remaining: Proportion | None  # Fraction of the budget that would remain; None without a budget.
@@ -95,7 +97,7 @@ class RenderedAnswer(Record, frozen=True):
 class PickerState(Record, frozen=True):
     """The state of a budget picker."""
 
-    version: Literal[5]  # Version of the state; the browser displays no other.
+    version: Literal[6]  # Version of the state; the browser displays no other.
     phase: Literal["choosing", "answered"]  # "choosing", or "answered" once the answer is shown instead of the slider.
     query: str  # The query in words.
     notice: str | None  # As in the session's snapshot.
@@ -106,7 +108,8 @@ class PickerState(Record, frozen=True):
     unanswered: list[Unanswered]
     # Id, assigned by the browser, of the release whose outcome this state is the first to show.
     completed_request: str | None
-    # From the cheapest to the whole remaining budget; empty when nothing remains. Without a budget, up to a fixed loss.
+    # From the cheapest to the whole remaining budget; empty when nothing remains or a count comes first. Without
+    # a budget, up to a fixed loss.
     options: list[Option]
     presets: list[Preset]
     start: NonNegative  # Index of the option that is selected at first.

@@ -143,6 +143,17 @@ def display_down(x: float, digits: int = 4) -> str:
     return _few_digits(x, digits, ROUND_FLOOR)
 
 
+def few_digits_down(share: float) -> float:
+    """A share of the budget, at least 0, rounded down to six digits, so that it prints as a short number; or NaN.
+
+    >>> few_digits_down(0.26767021050000006)
+    0.26767
+    """
+    if math.isnan(share):
+        return share
+    return float(Context(prec=6, rounding=ROUND_FLOOR).create_decimal(float.__repr__(share)))
+
+
 @lru_cache(maxsize=1024)  # most requests have one of a few costs
 def percent_up(share: float) -> str:
     """A finite share, at least 0, in percent, rounded up to tenths, or hundredths up to 0.99%: for the budget spent."""

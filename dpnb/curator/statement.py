@@ -173,7 +173,7 @@ def statement(
         if mode is None:
             raise StatementError(
                 f"statement: requires the ledger of a session with accounting='individual'; {copied.path!r} has "
-                "accounting='worst-case', which charges every unit the same; session.log() shows the charges"
+                "accounting='worst-case', which charges every unit the same; session.log shows the charges"
             )
         account = Accountant.from_ledger(copied)
         version = _version(version, copied.charges())

@@ -72,7 +72,7 @@ class InteractiveMechanism(Protocol):
 
     @property
     def cost(self) -> Loss:
-        """The privacy loss that its owner accounts for; `session.log()` says what the filter was charged for it."""
+        """The privacy loss that its owner accounts for; `session.log` says what the filter was charged for it."""
         ...
 
     @property

@@ -91,7 +91,7 @@ class DpnbMagics(Magics):
             print(NO_SESSION)  # noqa: T201  (output for the user)
         for session in panel.live():
             try:
-                shown = session.log() if command == "log" else session.explain() if command == "explain" else session
+                shown = session.log if command == "log" else session.explain() if command == "explain" else session
                 display(shown)  # type: ignore[no-untyped-call]
             except DpnbError as error:  # a session that cannot be read must not hide the others
                 print(f"dpnb session {printable(session.name)}: {error}")  # noqa: T201

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from contextlib import suppress
 from fractions import Fraction
 from typing import Any
 
@@ -26,7 +27,7 @@ from dpnb._protocol.picker import (
     RenderedAnswer,
     Unanswered,
 )
-from dpnb.accounting.exact import decimal_sqrt_down, to_text
+from dpnb.accounting.exact import decimal_sqrt_down, percent_down, to_text
 from dpnb.accounting.losses import GDP
 from dpnb.accounting.odometers import SpentAccumulator
 from dpnb.errors import BudgetExceeded, DpnbError, RequestError
@@ -35,8 +36,8 @@ from dpnb.notebook.picker_steps import make_ask, make_step
 from dpnb.query.query import Query
 from dpnb.render.answers import estimates_html, estimates_text
 from dpnb.render.explanations import explanation_for
-from dpnb.render.numbers import describe_error, format_percent_down, format_percent_up, percent
-from dpnb.render.previews import describe_expected_error
+from dpnb.render.numbers import format_percent_down, format_percent_up, percent
+from dpnb.render.previews import describe_expected_error, error_words, in_one_release
 from dpnb.results.answer import Answer
 from dpnb.results.estimates.expected import RANK
 from dpnb.results.preview import Preview
@@ -63,6 +64,10 @@ MAX_MU = 0.5
 PRESET_MUS = {"glance": 0.02, "talk": 0.05, "print": 0.1}
 """The largest mu that each preset adds without a budget."""
 
+GAIN = 0.25
+"""By how much a refinement narrows the widest interval at least, where what is left can buy that; else by half of what
+it can."""
+
 ALL = "1"
 
 
@@ -77,19 +82,32 @@ def make_state(query: Query) -> PickerState:
         steps = _steps(query, best)
     except DpnbError as error:
         return _state(query, best, unanswered, refusal=refusal_state(error))
-    presets = list(_presets(query, steps))
     count = query.count_needed if steps[-1][1].count_needed else None
     step = None if count is None else make_step(count)
+    if step is not None and count is not None and _comes_first(count, steps[-1][1]):
+        return _state(query, best, unanswered, count_step=step)
+    presets, is_refinement = list(_presets(query, steps)), steps[-1][1].gain is not None
     return _state(
         query,
         best,
         unanswered,
         options=[_option(query, target, preview, best) for target, preview in steps],
         presets=presets,
-        start=presets[0].option if presets else 0,
+        start=presets[0].option if presets and not is_refinement else 0,
         facts=_facts(steps[-1][1], step),
         count_step=step,
     )
+
+
+def _comes_first(count: Query, preview: Preview) -> bool:
+    """Whether a query is not offered before the count: nobody should pay for an answer of which nothing is known.
+
+    It can be released in code.  A count that was released already and is not precise enough does not come first: that
+    of small groups may never be.
+    """
+    with suppress(DpnbError):  # the ledger cannot be read
+        return preview.half_widths is None and count.best is None
+    return False
 
 
 def _state(query: Query, best: Answer | None, unanswered: list[Unanswered], **fields: Any) -> PickerState:
@@ -154,8 +172,7 @@ def _steps(query: Query, best: Answer | None) -> list[Step]:
     if not whole.narrows_interval:
         raise BudgetExceeded(f"{query.description}: even the whole remaining budget would not narrow its intervals")
     steps = [_mu_step(query, mu) for mu in _amounts(best, whole)]
-    options = (one for one in steps if one[1].fits and one[1].cost.mu_squared and one[1].narrows_interval)
-    return [*options, last]
+    return [*_worthwhile([one for one in steps if one[1].fits], whole), last]
 
 
 def _steps_without_budget(query: Query, best: Answer | None) -> list[Step]:
@@ -166,10 +183,17 @@ def _steps_without_budget(query: Query, best: Answer | None) -> list[Step]:
     known = 0.0 if best is None else best.total_loss.mu
     last = _mu_step(query, short_amount(math.hypot(known, max(MAX_MU, 5 * known)), known))
     steps = [*(_mu_step(query, mu) for mu in _amounts(best, last[1])), last]
-    options = [one for one in steps if one[1].cost.mu_squared and one[1].narrows_interval]
+    options = _worthwhile(steps, last[1])
     if not options:
         raise RequestError(f"{query.description}: no step of the slider would narrow its intervals; give mu= in code")
     return options
+
+
+def _worthwhile(steps: list[Step], whole: Preview) -> list[Step]:
+    """Those that narrow an interval; of refinements, those that narrow the widest one by `GAIN`, if any can."""
+    least = None if whole.gain is None else GAIN if whole.gain >= GAIN else whole.gain / 2
+    options = [one for one in steps if one[1].cost.mu_squared and one[1].narrows_interval]
+    return [one for one in options if least is None or (one[1].gain or 0.0) >= least]
 
 
 def _continues(query: Query) -> bool:
@@ -205,6 +229,9 @@ def _mu_step(query: Query, mu: float) -> Step:
 def _facts(preview: Preview, step: CountStep | None) -> list[str]:
     """Facts that hold for every option."""
     facts = [f"One privacy unit: {preview.contribution}."]
+    if preview.gain is not None and preview.gain < GAIN:
+        most = "all that is left" if preview.has_budget else "the most that the slider offers"
+        facts.insert(0, f"Even {most} narrows the widest interval by {percent_down(preview.gain)} only.")
     if preview.assumption and not preview.cost.delta and step is None:  # that of a discovery differs between options
         verb = "depends on" if preview.half_widths is None else "is computed from"
         facts.append(f"The expected error {verb} {preview.assumption}.")
@@ -241,6 +268,7 @@ def _option(query: Query, target: dict[str, str], preview: Preview, best: Answer
         confirm=None if large is None else f"{'Release' if best is None else 'Refine'} for {large}?",
         error=error + (f"; {preview.assumption}" if preview.cost.delta and preview.assumption else ""),
         error_value=finite(preview.expected_error),
+        in_one_release=in_one_release(preview),
         relative_error=_relative(preview, best),
         after=(
             f"{format_percent_down(preview.headroom_after)} left"
@@ -261,9 +289,7 @@ def _spent_after(account: Accountant, cost: GDP) -> str:
 
 def _short_error(preview: Preview) -> str:
     """The expected error without what it assumes."""
-    if preview.half_widths is None:
-        return "error unknown"
-    text = describe_error(preview.half_widths, preview.outputs, preview.confidence, preview.error_unit)
+    text = error_words(preview)
     return "error unknown" if text == UNKNOWN else text
 
 

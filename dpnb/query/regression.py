@@ -22,6 +22,7 @@ from dpnb._plan.measurements import AnyView, is_regression
 from dpnb._plan.plan import Plan
 from dpnb._request import Release
 from dpnb._target import Target
+from dpnb.accounting.exact import few_digits_down
 from dpnb.accounting.losses import GDP
 from dpnb.errors import BudgetExceeded, PlanError
 from dpnb.query.divided import divided, forecast_of, losses_of, total_of
@@ -168,7 +169,7 @@ class RegressionQuery(Query):
             cost=cost,
             cost_fraction=fraction,
             total_loss=GDP.from_mu_squared(known + cost.mu_squared),
-            headroom_after=after if fits or np.isnan(after) else 0.0,
+            headroom_after=few_digits_down(after) if fits or np.isnan(after) else 0.0,
             fits=fits,
             max_mu=None if fits else account.max_mu(GDP(0)),
             max_repetitions=account.filter.max_repetitions(counted),

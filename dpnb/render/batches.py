@@ -21,6 +21,7 @@ from dpnb.render.numbers import (
     percent,
 )
 from dpnb.render.page import box_html, with_notice
+from dpnb.render.previews import explained
 from dpnb.render.tables import NOT_RELEASED, Shown, facts_part, remark_part, rows_of, shown_as, table_part
 from dpnb.results.answer import Answer
 from dpnb.results.batch import BatchAnswer, BatchPreview, PlannedQuery
@@ -50,8 +51,10 @@ def _batch(batch: BatchAnswer) -> Shown:
 def _planned_row(preview: BatchPreview, query: PlannedQuery) -> tuple[str, str, str]:
     error = "unknown"
     if query.half_widths is not None:
-        error = describe_error(query.half_widths, query.outputs, preview.confidence, query.error_unit)
-        error += f", {query.rank_note}" if query.rank_note is not None and error != "unknown" else ""
+        error = describe_error(
+            query.half_widths, query.outputs, preview.confidence, query.error_unit, least=query.least_half_widths
+        )
+        error += explained(query) if error != "unknown" else ""
     return query.description, error, query.loss.words
 
 

@@ -202,27 +202,42 @@ def error_level(confidence: float, better: str = "") -> str:
 
 
 def describe_error(
-    errors: Cells, outputs: tuple[str, tuple[Key, ...]] | None, confidence: float, unit: str | None = None
+    errors: Cells,
+    outputs: tuple[str, tuple[Key, ...]] | None,
+    confidence: float,
+    unit: str | None = None,
+    *,
+    least: Cells | None = None,
 ) -> str:
     """A short description of half-widths, shape (groups, outputs): of the worst group, or of each statistic.
 
     `outputs` is the name and labels of the outputs, as in an answer; `unit` the unit of the errors, if it differs from
-    the answer's.
+    the answer's.  `least` are the smallest half-widths where `errors` are the largest of a range.
     """
     if outputs and outputs[0] == "statistic":
-        described = zip(outputs[1][:MAX_STATISTICS], errors.T, strict=False)
-        each = ", ".join(f"{label_text(label)} {_worst(column)}" for label, column in described)
         more = len(outputs[1]) - MAX_STATISTICS
+        each = error_amount(errors, outputs, least)
         return each + error_level(confidence) + (f", and {more} more" if more > 0 else "")
     finite = errors[np.isfinite(errors)]
     if not finite.size:
         return "unknown"
     better = " or better" if finite.min() < finite.max() * (1 - 1e-9) else ""
     some = "" if finite.size == errors.size else ", unknown for some"
-    return f"{_worst(finite)}{f' {unit}' if unit else ''}{error_level(confidence, better)}{some}"
+    return f"{_worst(finite, least)}{f' {unit}' if unit else ''}{error_level(confidence, better)}{some}"
 
 
-def _worst(errors: Cells) -> str:
-    """The largest finite half-width."""
+def error_amount(errors: Cells, outputs: tuple[str, tuple[Key, ...]] | None, least: Cells | None = None) -> str:
+    """Half-widths in the fewest words: of the worst group, or of each statistic."""
+    if not (outputs and outputs[0] == "statistic"):
+        return _worst(errors, least)
+    lows = [None] * len(outputs[1]) if least is None else least.T
+    described = zip(outputs[1][:MAX_STATISTICS], errors.T, lows, strict=False)
+    return ", ".join(f"{label_text(label)} {_worst(column, low)}" for label, column, low in described)
+
+
+def _worst(errors: Cells, least: Cells | None = None) -> str:
+    """The largest finite half-width; of a range, also the largest of those that are possible at least."""
     error = float(max(errors[np.isfinite(errors)], default=math.nan))
-    return "unknown" if math.isnan(error) else f"± {format_number(error, error, ROUND_CEILING)}"
+    text = "unknown" if math.isnan(error) else f"± {format_number(error, error, ROUND_CEILING)}"
+    low = text if least is None else _worst(least)
+    return text if low == text else f"{low} to {text}"

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from html import escape
 
+import numpy as np
+
 from dpnb.accounting.exact import display_down
-from dpnb.render.numbers import NO_LIMIT, cost_html, describe_error, format_cost, format_percent_down
+from dpnb.render.numbers import NO_LIMIT, cost_html, describe_error, error_amount, format_cost, format_percent_down
 from dpnb.render.page import explanation_link
 from dpnb.render.tables import NOT_RELEASED, Shown, ShownPart, facts_part, shown_as, table_part
+from dpnb.results.batch import PlannedQuery
 from dpnb.results.preview import CountNeeded, Preview, Previews
 
 CODE = "white-space:normal;overflow-wrap:anywhere"
@@ -53,15 +56,40 @@ def describe_expected_error(preview: Preview) -> str:
     """A short description of the expected errors: of the worst group, or of each statistic; and their assumption."""
     if preview.half_widths is None:
         return "unknown"
-    text = describe_error(preview.half_widths, preview.outputs, preview.confidence, preview.error_unit)
-    if not preview.narrows_interval and preview.current_half_widths is not None:
-        known = describe_error(preview.current_half_widths, preview.outputs, preview.confidence, preview.error_unit)
-        text += f", no narrower than the current noise interval ({known})"
-    if preview.rank_note is not None and text != "unknown":
-        text += f", {preview.rank_note}"
-    return text + (
-        f", assuming that {preview.assumed_description}" if preview.assumed_description and text != "unknown" else ""
+    text = error_words(preview)
+    if preview.gain is not None and preview.current_half_widths is not None:
+        if preview.narrows_interval:
+            text = f"now {error_amount(preview.current_half_widths, preview.outputs)} -> {text}"
+        else:
+            text += ", no narrower than the current noise interval"
+    return text if text == "unknown" else text + explained(preview)
+
+
+def explained(preview: Preview | PlannedQuery) -> str:
+    """What the expected errors leave out and what they assume, as clauses after them."""
+    note = f", {preview.rank_note}" if preview.rank_note is not None else ""
+    return note + (f", assuming that {preview.assumed_description}" if preview.assumed_description else "")
+
+
+def error_words(preview: Preview) -> str:
+    """The expected errors alone: of the worst group, or of each statistic."""
+    if preview.half_widths is None:
+        return "unknown"
+    return describe_error(
+        preview.half_widths,
+        preview.outputs,
+        preview.confidence,
+        preview.error_unit,
+        least=preview.least_half_widths,
     )
+
+
+def in_one_release(preview: Preview) -> str | None:
+    """What one release at the total loss would have given; None except for a refinement of which it is known."""
+    errors = preview.half_widths_in_one_release
+    if errors is None or not np.isfinite(errors).any():
+        return None
+    return f"{error_amount(errors, preview.outputs)} at {preview.total_loss.words}"
 
 
 def _first_text(count: CountNeeded, preview: Preview) -> str:
@@ -105,6 +133,8 @@ def _facts(preview: Preview) -> list[tuple[str, str]]:
         total = preview.total_loss.words
         combined = f"combined with earlier observations, to a total of {total}; only the difference is charged"
         facts.insert(1, ("refinement", combined))
+        once = in_one_release(preview)
+        facts[3:3] = [("in one release", once)] if once else []
     if preview.parts:
         facts.insert(1, ("divided among", "; then ".join(f"{name}: {price}" for name, price in preview.parts)))
     if preview.count_needed:

@@ -46,6 +46,8 @@ def connection_html(connection: ConnectionSnapshot | None) -> str:
 # --- static rendering of a session's state ----------------------------------------------------------------------------
 
 
+DETAILS = "Accounting details"
+MECHANISMS = "Interactive mechanisms"
 METER_WIDTH = 240
 TEXT_WIDTH = 110
 ODOMETER_NOTES: dict[OdometerKind, str] = {
@@ -69,27 +71,48 @@ def _lines(state: SessionSnapshot) -> list[str]:
     for line in connection_lines(state.connection):
         lines += textwrap.wrap(line, TEXT_WIDTH, initial_indent="  ", subsequent_indent="    ")
     lines.append(f"  {'Table':<18}in {state.engine}")
-    for gauge in state.gauges:
-        filled = 0 if gauge.value is None else round(gauge.value * 20)
-        bar = "" if gauge.value is None else f"[{'#' * filled}{'.' * (20 - filled)}] "
-        lines.append(f"  {gauge.label:<18}{bar}{gauge.text}")
+    shown, in_details, spent = _gauges(state)
+    lines += [f"  {gauge.label:<18}{_bar(gauge)}{gauge.text}" for gauge in shown]
     if state.participation:
         lines += textwrap.wrap(state.participation, TEXT_WIDTH, initial_indent="  ", subsequent_indent="  ")
     if state.next_steps:
         width = max(len(step.code) for step in state.next_steps)
         steps = [f"    {step.code:<{width}}  # {step.text}" for step in state.next_steps]
         return [*lines, "  No query has been released yet.  What to do next:", *steps]
-    for title, note, rows in _sections(state):
-        lines.append(f"  {title}: {note}".rstrip())
-        lines += [f"    {name:<22} {words}" for name, words in rows]
+    if state.mechanisms:
+        lines += [f"  {MECHANISMS}:", *(f"    {name:<22} {words}" for name, words in _mechanisms(state))]
     count = state.n_requests
-    lines.append(f"  {state.spent} ({state.spent_loss}); {count} request{'s' if count != 1 else ''} in {state.ledger}")
+    lines.append(f"  {state.spent}; {count} request{'s' if count != 1 else ''} in {state.ledger}")
+    lines.append(f"  {DETAILS}:")
+    lines += [f"    {gauge.label:<22} {_bar(gauge)}{gauge.text}" for gauge in in_details]
+    lines += [f"    {'Spent':<22} {spent}"] if spent else []
+    for title, note, rows in _sections(state):
+        lines.append(f"    {title}: {note}".rstrip())
+        lines += [f"      {name:<22} {words}" for name, words in rows]
     return lines
+
+
+def _gauges(state: SessionSnapshot) -> tuple[list[Gauge], list[Gauge], str]:
+    """The gauges that are shown, those in the details, and what is spent in the filter's measure.
+
+    Without a budget the odometer is all that there is, and is shown.
+    """
+    if any(gauge.kind == "no-budget" for gauge in state.gauges):
+        return state.gauges, [], ""
+    in_details = [gauge for gauge in state.gauges if gauge.kind == "loss"]
+    shown = [gauge for gauge in state.gauges if gauge.kind != "loss"]
+    return shown, in_details, f"{state.spent_loss}; a budget is rounded down, a guarantee up"
+
+
+def _bar(gauge: Gauge) -> str:
+    """The gauge as twenty characters; nothing without a scale."""
+    filled = 0 if gauge.value is None else round(gauge.value * 20)
+    return "" if gauge.value is None else f"[{'#' * filled}{'.' * (20 - filled)}] "
 
 
 def render_html(state: SessionSnapshot) -> str:
     """A session's state as static HTML with a timestamp, for closed notebooks and exports."""
-    meters = "".join(_meter(gauge) for gauge in state.gauges)
+    meters = "".join(map(_meter, _gauges(state)[0]))
     is_dimmed = state.connection is not None and not state.connection.is_current
     participation = f"<div>{escape(state.participation)}</div>" if state.participation else ""
     dimmed = f' style="{DIMMED}"' if is_dimmed else ""
@@ -98,7 +121,7 @@ def render_html(state: SessionSnapshot) -> str:
         f'<span style="{FAINT}">{escape(state.guarantee)}; table in {escape(state.engine)}</span></div>'
         f"{connection_html(state.connection)}"
         f"<div{dimmed}>{meters}{participation}{_next(state)}{_lists(state)}"
-        f'<div style="{FAINT}">{escape(state.spent)} ({escape(state.spent_loss)}); {as_of_now()}</div></div></div>'
+        f'<div style="{FAINT}">{escape(state.spent)}; {as_of_now()}</div></div></div>'
     )
 
 
@@ -136,15 +159,24 @@ def _meter(gauge: Gauge) -> str:
 
 
 def _lists(state: SessionSnapshot) -> str:
-    """The sections, collapsed."""
-    return "".join(
-        f"<details><summary>{escape(f'{title}: {note}' if note else title)}</summary>{_table(rows)}</details>"
-        for title, note, rows in _sections(state)
-    )
+    """The mechanisms, and the accounting details, collapsed."""
+    mechanisms = _folded(MECHANISMS, _table(_mechanisms(state))) if state.mechanisms else ""
+    _, in_details, words = _gauges(state)
+    spent = f"<div>Spent: {escape(words)}</div>" if words else ""
+    sections = (_folded(f"{title}: {note}" if note else title, _table(rows)) for title, note, rows in _sections(state))
+    return mechanisms + _folded(DETAILS, "".join([*map(_meter, in_details), spent, *sections]))
+
+
+def _folded(title: str, html: str) -> str:
+    return f"<details><summary>{escape(title)}</summary>{html}</details>"
+
+
+def _mechanisms(state: SessionSnapshot) -> list[tuple[str, str]]:
+    return [(one.name, f"{one.kind}, {one.state}: {one.text}") for one in state.mechanisms]
 
 
 def _sections(state: SessionSnapshot) -> Iterator[tuple[str, str, list[tuple[str, str]]]]:
-    """The filters, the odometers that support the released losses, and the mechanisms: title, note and rows."""
+    """The filters, and the odometers that support the released losses: title, note and rows."""
     if state.filters:
         rows = [(line.label + (" (enforced)" if line.enforced else ""), line.text) for line in state.filters]
         yield "Same guarantee under each filter", "", rows
@@ -155,12 +187,6 @@ def _sections(state: SessionSnapshot) -> Iterator[tuple[str, str, list[tuple[str
                 NO_FILTER_NOTE if kind == "time-uniform" and not state.filters else note,
                 odometers,
             )
-    if state.mechanisms:
-        yield (
-            "Interactive mechanisms",
-            "",
-            [(one.name, f"{one.kind}, {one.state}: {one.text}") for one in state.mechanisms],
-        )
 
 
 def _odometers(state: SessionSnapshot, kind: OdometerKind) -> list[tuple[str, str]]:

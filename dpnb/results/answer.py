@@ -152,9 +152,9 @@ class Answer(Estimates):
         Examples
         --------
         >>> answer = df["age"].mean().release(mu=0.1)
-        >>> finer = answer.refine(mu=0.2)
+        >>> finer = answer.refine(mu=0.25)
         >>> finer.total_loss
-        GDP(mu=0.2)
+        GDP(mu=0.25)
         >>> finer.n_observations
         2
         """

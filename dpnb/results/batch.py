@@ -40,6 +40,8 @@ class PlannedQuery:
         Unit of the errors, as in `Preview`.
     rank_note : str or None
         What errors of quantiles in rank leave out, as in `Preview`.
+    least_half_widths, assumed_description
+        As in `Preview`.
 
     Examples
     --------
@@ -54,6 +56,8 @@ class PlannedQuery:
     outputs: tuple[str, tuple[Key, ...]] | None
     error_unit: str | None
     rank_note: str | None
+    least_half_widths: Cells | None = None
+    assumed_description: str | None = None
 
     @property
     def expected_error(self) -> float | None:

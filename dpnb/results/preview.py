@@ -68,6 +68,9 @@ class Preview(Unreleased, Displayed):
     half_widths : float64 array or None
         Expected half-widths of the intervals, shape (groups, outputs); None where they depend on a quantity that has
         not been released.
+    least_half_widths : float64 array or None
+        Expected half-widths if each unit has as many rows as count, where the number of rows is not known and
+        `half_widths` are those if it has one; None otherwise.
     error_unit : str or None
         Unit of the errors: that of the answer, except rows of rank for quantiles; None for numbers without a unit.
     names, keys, outputs
@@ -93,6 +96,8 @@ class Preview(Unreleased, Displayed):
         What the expected errors assume that is neither released nor public, as a clause; shown next to them.
     current_half_widths : float64 array or None
         Current half-widths, of the same shape as `half_widths`; None without earlier observations to combine with.
+    half_widths_in_one_release : float64 array or None
+        Half-widths that a single release at `total_loss` would have had, which are smaller: of a refinement, else None.
     notice : str or None
         Warning that the session is a rehearsal, is not private or has no budget.
     participation : str or None
@@ -139,6 +144,8 @@ class Preview(Unreleased, Displayed):
     assumed_description: str | None
     current_half_widths: Cells | None
     notice: str | None
+    half_widths_in_one_release: Cells | None = None
+    least_half_widths: Cells | None = None
     participation: str | None = None
     count_needed: CountNeeded | None = None
     rank_note: str | None = None
@@ -165,6 +172,25 @@ class Preview(Unreleased, Displayed):
         if self.half_widths is None or self.current_half_widths is None or not self.cost.mu_squared:
             return True
         return bool((self.half_widths < self.current_half_widths * (1 - 1e-9)).any())
+
+    @property
+    def gain(self) -> float | None:
+        """How much narrower a refinement makes the widest interval, as a fraction of its width now; None otherwise.
+
+        Of several statistics, that which gains most; 1 if an error becomes known.
+        """
+        if self.half_widths is None or self.current_half_widths is None or not self.cost.mu_squared:
+            return None
+        now, then = self.current_half_widths, self.half_widths
+        if not (self.outputs and self.outputs[0] == "statistic"):
+            now, then = now.reshape(-1, 1), then.reshape(-1, 1)
+        known = np.isfinite(now)
+        if (np.isfinite(then) & ~known).any():
+            return 1.0
+        widest = np.max(now, axis=0, initial=0, where=known)
+        with np.errstate(invalid="ignore"):
+            gains = 1 - np.max(then, axis=0, initial=0, where=known) / widest
+        return float(np.max(gains, initial=0, where=widest > 0))
 
     @property
     def expected_error(self) -> float | None:

@@ -220,6 +220,7 @@ class BaseSession(
         """The privacy guarantee in words."""
         return self._core.guarantee
 
+    @property
     def log(self) -> pd.DataFrame:
         """All requests in this ledger, oldest first; free.
 
@@ -244,7 +245,7 @@ class BaseSession(
         Examples
         --------
         >>> answer = df.count().release(mu=0.1)
-        >>> session.log()["query"].tolist()
+        >>> session.log["query"].tolist()
         ['count of rows']
         """
         return self._core.log.to_pandas()

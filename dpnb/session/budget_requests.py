@@ -34,11 +34,11 @@ class RequestedBudget(NotCopyable):
 
     Examples
     --------
-    >>> session.budget_requests().columns.tolist()[:4]  # all of them, as a table
+    >>> session.budget_requests.columns.tolist()[:4]  # all of them, as a table
     ['queries', 'cost', 'why', 'status']
     """
 
-    _not_copied = "it follows the ledger of a service; call session.budget_requests()"
+    _not_copied = "it follows the ledger of a service; call session.budget_requests"
 
     def __init__(self, core: SessionCore, number: int) -> None:
         self._core, self.number = core, number
@@ -157,6 +157,7 @@ class BudgetRequests:
         ]
         return RequestedBudget(self._core, ask_service(self._core, requested, why))
 
+    @property
     def budget_requests(self) -> pd.DataFrame:
         """The requests for budget in this session's ledger, oldest first, with what was decided.  Free.
 
@@ -170,7 +171,7 @@ class BudgetRequests:
 
         Examples
         --------
-        >>> session.budget_requests().empty
+        >>> session.budget_requests.empty
         True
         """
         import pandas as pd  # imported when first used

@@ -9,7 +9,16 @@ from dpnb._core.accountant import participation
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._protocol.snapshot import Gauge
 from dpnb.accounting.budget import Budget
-from dpnb.accounting.exact import decimal_down, decimal_sqrt_up, decimal_up, display_down, display_up, exact, of_budget
+from dpnb.accounting.exact import (
+    decimal_down,
+    decimal_sqrt_up,
+    decimal_up,
+    display_down,
+    display_up,
+    exact,
+    few_digits_down,
+    of_budget,
+)
 from dpnb.accounting.filters import Filter
 from dpnb.accounting.guarantee import PrivacyGuarantee
 from dpnb.accounting.no_budget import NoBudget
@@ -55,7 +64,7 @@ def headroom_gauge(account: Accountant, filter_: Filter) -> Gauge:
     """
     if not account.guarantee.has_budget:
         return _no_budget_gauge()
-    headroom, (label, theorem, _) = filter_.headroom, words_of(account.guarantee)
+    headroom, (label, theorem, _) = few_digits_down(filter_.headroom), words_of(account.guarantee)
     left = format_percent_down(headroom)
     limit = account.binding_limit
     of, beside = "the budget", ""

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 from dpnb._core import explain
 from dpnb._core.core import SessionCore
 from dpnb._core.unit_budgets import Accounting
-from dpnb.accounting.exact import Number
+from dpnb.accounting.exact import Number, few_digits_down
 from dpnb.accounting.filters import Filter
 from dpnb.accounting.losses import Loss
 from dpnb.accounting.odometers import Odometer, TruncatedView
@@ -85,11 +85,11 @@ class BudgetReadings:
 
     @property
     def headroom(self) -> float:
-        """Fraction of the budget that remains, rounded down; under individual accounting, in the worst case.
+        """Fraction of the budget that remains, rounded down to six digits.
 
-        NaN without a budget.
+        Under individual accounting it is that of a unit that every query affects in full.  NaN without a budget.
         """
-        return self._core.account.filter.headroom
+        return few_digits_down(self._core.account.filter.headroom)
 
     @property
     def accounting(self) -> Accounting:
@@ -172,7 +172,7 @@ class BudgetReadings:
         --------
         >>> answers = [df.count().release(mu=0.1), df["age"].mean().release(mu=0.1)]
         >>> view = session.truncated_view(0.12)
-        >>> session.log().loc[list(view.messages), "query"].tolist(), view.guarantee
+        >>> session.log.loc[list(view.messages), "query"].tolist(), view.guarantee
         (['count of rows'], GDP(mu=0.12))
         """
         return self._core.account.truncated_view(threshold, odometer)

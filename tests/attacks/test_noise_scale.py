@@ -51,7 +51,7 @@ def released(ask: Callable[[Any], Any], is_sum: bool) -> Callable[[pd.DataFrame]
         made = session(table, SCHEMA)
         preview = str(ask(made.frame).preview(mu=1))
         answer = ask(made.frame).release(mu=1)
-        log = made.log().drop(columns=["time", "estimate", "error"]).to_dict("list")
+        log = made.log.drop(columns=["time", "estimate", "error"]).to_dict("list")
         return preview, log, np.ravel(answer.noise_scale).tolist() if is_sum else None
 
     return scale

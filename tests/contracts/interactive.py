@@ -90,7 +90,7 @@ class InteractiveContract(ABC):
         (told,) = snapshot.snapshot(session).mechanisms
         assert (told.name, told.kind, told.state) == ("it", self.kind, "open")
         assert told.description.strip()
-        assert session.log()["query"].iloc[0].partition(":")[0] == f"launch of the {self.kind} 'it'"
+        assert session.log["query"].iloc[0].partition(":")[0] == f"launch of the {self.kind} 'it'"
         assert f"{self.kind} it" in repr(session.explain())
         before = told.text
         self.ask(session, it)
@@ -187,7 +187,7 @@ class InteractiveContract(ABC):
             (tmp_path / str(number)).mkdir()
             session = opened(tmp_path / str(number), table)
             it = self.launch(session)
-            words.append((repr(it), snapshot.snapshot(session).mechanisms, len(session.log())))
+            words.append((repr(it), snapshot.snapshot(session).mechanisms, len(session.log)))
         assert words[0] == words[1]
 
 
@@ -207,6 +207,8 @@ def secrets_in(thing: object, depth: int) -> list[str]:
     for name in dir(thing):
         if name.startswith("_") or name in ("frame", "plot", "history", "estimate", "interval", "noise_scale"):
             continue  # `frame` is the way to ask; the others are of released answers
+        if name in ("log", "budget_requests"):
+            continue  # tables of the ledger
         try:
             value = getattr(thing, name)
         except Exception:  # noqa: BLE001  (a property that refuses shows nothing)

@@ -97,7 +97,7 @@ def combined(session: Any) -> Shown:
 def batch(session: Any) -> Shown:
     frame = session.frame
     plan = session.plan([frame.count(), frame["age"].mean(), frame.groupby("plan").size()])
-    return [plan.preview(share=0.2), plan.release(share=0.2), session.log().drop(columns="time").to_dict()]
+    return [plan.preview(share=0.2), plan.release(share=0.2), session.log.drop(columns="time").to_dict()]
 
 
 def margins(session: Any) -> Shown:
@@ -113,7 +113,7 @@ def partition(session: Any) -> Shown:
     parts = session.partition("plan", max_parts_per_unit=2)
     shown = [part.frame["cost"].mean().release(share=0.1) for part in (parts["free"], parts["basic"])]
     inner = parts["free"]
-    shown += [inner, inner.log().drop(columns="time").to_dict(), inner._repr_html_()]
+    shown += [inner, inner.log.drop(columns="time").to_dict(), inner._repr_html_()]
     parts.close()
     return [*shown, parts.state]
 
@@ -122,7 +122,7 @@ def delegate(session: Any) -> Shown:
     inner = session.delegate(share=0.2, name="colleague")
     answer = inner.frame["age"].mean().release(share=0.5)
     again = session.delegate(share=0.2, name="colleague")
-    shown = [answer, inner, inner.headroom, inner.log().drop(columns="time").to_dict(), again is inner]
+    shown = [answer, inner, inner.headroom, inner.log.drop(columns="time").to_dict(), again is inner]
     inner.close()
     return [*shown, inner.state]
 
@@ -214,6 +214,6 @@ def outcome(act: Action, session: Any) -> list[str]:
 
 def state(session: Any) -> list[str]:
     """All that a session shows about itself."""
-    log = session.log().drop(columns="time")
+    log = session.log.drop(columns="time")
     own = [session, repr(session), session._repr_html_(), session.explain(), log.to_dict(), session.headroom]
     return [normal(one) for one in [*own, session.spent, session.odometer, session.filter, session.schema]]

@@ -76,7 +76,7 @@ def test_no_request_makes_a_ledger_unreadable(name: str, tmp_path: Path) -> None
     except DpnbError:
         assert session.ledger.count == 0
     session.frame.count().release(mu=0.1)
-    assert len(session.log()) == session.ledger.count
+    assert len(session.log) == session.ledger.count
     for row in session.ledger.charges():
         assert request_from(row.request).text == row.request
 

@@ -109,12 +109,12 @@ def test_batch_that_failed_is_resumed_free(tmp_path: Path, monkeypatch: pytest.M
     assert all(query.best is None for query in batch.queries)
     assert batch.queries[0].preview(mu=0.1).cost == GDP(0.1)
     assert all(query.unanswered == [] for query in batch.queries)
-    assert session.log()["estimate"].isna().all()
+    assert session.log["estimate"].isna().all()
     kernel = open_session(ledger=tmp_path / "a.dpnb")
     answer = kernel.plan(queries_of(kernel)).release(mu=0.1)
     assert kernel.spent == spent == answer.cost
     assert kernel.ledger.count == 4
-    assert session.log()["estimate"].notna().all()
+    assert session.log["estimate"].notna().all()
     assert [row.measurement for row in kernel.ledger.charges()][:2] == [charge.measurement for charge in charges[:2]]
 
 
@@ -406,7 +406,7 @@ def test_content_of_the_table_changes_nothing_but_the_noisy_values() -> None:
         preview, answer = batch.preview(share=0.5), batch.release(share=0.5)
         rows = [(one.request, one.sigma, one.tau, one.status, one.loss) for one in session.ledger.charges()]
         shapes = [one.arrays.value.shape for one in answer]
-        seen.append((rows, shapes, str(preview), answer.cost, session.log()["query"].tolist(), type(answer)))
+        seen.append((rows, shapes, str(preview), answer.cost, session.log["query"].tolist(), type(answer)))
     assert all(one == seen[0] for one in seen)
 
 

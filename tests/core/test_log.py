@@ -50,7 +50,7 @@ def test_log_has_a_row_for_each_request_with_what_was_charged(made: Made) -> Non
     session.frame["x"].sum().release(mu=0.3)
     session.frame["x"].sum().release(mu=0.5)
     session.frame["x"].sum().release(mu=0.4)
-    log = session.log()
+    log = session.log
     assert list(log["query"]) == ["sum of x"] * 3
     assert list(log["mu"]) == pytest.approx([0.3, 0.4, 0.0])
     assert log["cost_fraction"].sum() == pytest.approx(1 - session.headroom)
@@ -61,9 +61,9 @@ def test_error_in_the_log_is_the_answers_own(made: Made) -> None:
     session = made()
     answer = session.frame["x"].sum().release(mu=0.3)
     low, high = answer.interval
-    assert session.log()["error"][1] == f"± {math.ceil((high - low) / 2)} at 95% (noise)"
+    assert session.log["error"][1] == f"± {math.ceil((high - low) / 2)} at 95% (noise)"
     session.frame["x"].mean().release(mu=0.01)
-    assert made().log()["error"].tolist() == session.log()["error"].tolist(), "another kernel reads the same"
+    assert made().log["error"].tolist() == session.log["error"].tolist(), "another kernel reads the same"
 
 
 def test_log_says_nothing_of_an_error_where_there_is_no_answer(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,10 +72,10 @@ def test_log_says_nothing_of_an_error_where_there_is_no_answer(made: Made, monke
     with pytest.raises(dpnb.errors.ExecutionError):
         session.frame.count().release(mu=0.3)
     monkeypatch.undo()
-    row = session.log().loc[1]
+    row = session.log.loc[1]
     assert (row["status"], row["error"], row["mu"]) == ("failed", None, 0.3)
     session.frame.count().release(mu=0.3)
-    assert session.log().loc[1, "error"].startswith("± ")
+    assert session.log.loc[1, "error"].startswith("± ")
 
 
 def test_cell_that_asked_is_remembered_by_the_ledger(made: Made, cell: Callable) -> None:
@@ -85,7 +85,7 @@ def test_cell_that_asked_is_remembered_by_the_ledger(made: Made, cell: Callable)
     session.ledger.close()
     cell(None)
     again = made()
-    assert list(again.log()["cell_id"]) == ["first"]
+    assert list(again.log["cell_id"]) == ["first"]
     assert cells(again) == {"first": "9.0% of the budget"}
 
 
@@ -96,7 +96,7 @@ def test_cell_that_asks_again_takes_a_request_over(made: Made, cell: Callable) -
     session.frame["x"].sum().release(mu=0.4)
     cell("second")
     session.frame.count().release(mu=0.3)
-    assert list(session.log()["cell_id"]) == ["second", "first"]
+    assert list(session.log["cell_id"]) == ["second", "first"]
     assert cells(session) == {"second": "9.0% of the budget", "first": "16.0% of the budget"}
     session.frame["x"].sum().release(mu=0.4)
     assert cells(session) == {"second": "25.0% of the budget"}, "nothing is left of the first cell"
@@ -132,7 +132,7 @@ def test_refusal_is_remembered_with_its_reason_and_its_cell_and_costs_nothing(ma
     assert str(refused.value) == f"sum of x: {first.message}"
     assert (first.explanation, second.explanation) == ("budget-exceeded", "request")
     assert session.headroom == 1
-    assert len(session.log()) == 0
+    assert len(session.log) == 0
 
 
 def test_failure_after_the_charge_is_no_refusal(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,7 +144,7 @@ def test_failure_after_the_charge_is_no_refusal(made: Made, monkeypatch: pytest.
 
 
 def test_log_of_a_session_without_requests_is_empty_and_has_its_columns(made: Made) -> None:
-    log = made().log()
+    log = made().log
     assert len(log) == 0
     assert list(log.columns) == [
         *("query", "cost_fraction", "mu", "delta", "estimate", "error", "status", "time", "cell_id")
@@ -156,7 +156,7 @@ def test_whole_log_is_read_in_parts(made: Made, monkeypatch: pytest.MonkeyPatch)
     session = made()
     for number in range(5):
         session.frame[session.frame["x"] > number / 2].count().release(mu=0.01)
-    assert list(made().log().index) == [1, 2, 3, 4, 5]
+    assert list(made().log.index) == [1, 2, 3, 4, 5]
 
 
 def test_every_error_in_the_log_is_that_of_the_answer(tmp_path: Path) -> None:
@@ -191,7 +191,7 @@ def test_every_error_in_the_log_is_that_of_the_answer(tmp_path: Path) -> None:
         answer = releases.answer_of(charge)
         expected.append(describe_error(answer.arrays.half_width, answer.outputs, answer.confidence))
     assert len(expected) > 30
-    assert session.log()["error"].tolist() == expected
+    assert session.log["error"].tolist() == expected
 
 
 def test_a_question_that_is_refused_by_now_stays_in_the_log(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,8 +202,8 @@ def test_a_question_that_is_refused_by_now_stays_in_the_log(made: Made, monkeypa
         earlier.setattr(compiling, "refuse_unsound", lambda *_: None)
         (made().frame["x"] * 1e150).sum().release(mu=0.3)
     session = made()
-    assert list(session.log()["query"]) == ["sum of x * 1e+150"]
-    assert session.log()["error"][1].startswith("± "), "its words are stored"
+    assert list(session.log["query"]) == ["sum of x * 1e+150"]
+    assert session.log["error"][1].startswith("± "), "its words are stored"
     assert audit(session.ledger.path).is_fine
     assert snapshot.snapshot(session)
 
@@ -227,8 +227,8 @@ def test_estimate_in_the_log_is_the_released_answer(made: Made) -> None:
         [entry] = session._core.log.latest(1)
         assert entry.answer is not None
         assert (entry.answer.value, entry.answer.low, entry.answer.high) == (answer.estimate, *answer.interval)
-        assert session.log()["estimate"].iloc[-1] == entry.answer.text
-    assert made().log()["estimate"].tolist() == session.log()["estimate"].tolist(), "another kernel reads the same"
+        assert session.log["estimate"].iloc[-1] == entry.answer.text
+    assert made().log["estimate"].tolist() == session.log["estimate"].tolist(), "another kernel reads the same"
 
 
 def test_estimate_of_a_request_is_not_that_of_its_refinement(made: Made) -> None:
@@ -244,7 +244,7 @@ def test_estimates_of_groups_are_counted(made: Made) -> None:
     session.frame.groupby("g")["x"].sum().release(mu=0.1)
     session.frame.groupby("g")["x"].quantile([0.25, 0.5]).release(mu=0.1)
     session.frame["x"].quantile([0.25, 0.5]).release(mu=0.1)
-    assert session.log()["estimate"].tolist() == ["3 groups", "3 groups, 2 values each", "2 values"]
+    assert session.log["estimate"].tolist() == ["3 groups", "3 groups, 2 values each", "2 values"]
 
 
 def test_request_without_an_answer_has_no_estimate(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -263,15 +263,15 @@ def test_request_without_an_answer_has_no_estimate(made: Made, monkeypatch: pyte
 def test_launch_has_no_estimate(made: Made) -> None:
     session = made()
     session.delegate(mu=0.1, name="colleague")
-    assert session.log()["estimate"].tolist() == [None]
-    assert session.log()["cost_fraction"].iloc[0] > 0
+    assert session.log["estimate"].tolist() == [None]
+    assert session.log["cost_fraction"].iloc[0] > 0
 
 
 def test_log_names_the_analysts_of_a_service_and_is_otherwise_without_them(made: Made) -> None:
     session = made()
-    assert "analyst" not in session.log()
+    assert "analyst" not in session.log
     for name in ("ana", "bob"):
         with requested_by(RequestOrigin(name)):
             session.frame[session.frame["g"] == name[0]].count().release(mu=0.1)
     session.frame.count().release(mu=0.1)
-    assert session.log()["analyst"].fillna("").tolist() == ["ana", "bob", ""]
+    assert session.log["analyst"].fillna("").tolist() == ["ana", "bob", ""]

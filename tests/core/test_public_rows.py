@@ -54,7 +54,7 @@ def test_persons_are_not_taken_for_rows() -> None:
     ):
         mean.release(within=1)
     assert session.headroom == 1
-    assert "assuming that 545 units have one row each" in repr(mean.preview(mu=0.1))
+    assert "assuming that 545 units have 1 to 8 rows each" in repr(mean.preview(mu=0.1))
     informed = opened(public_rows=MEN * YEARS)
     answer = informed.frame["wage"].mean().release(within=1)
     assert 1 / 1.2 <= answer.arrays.half_width[0, 0] <= 1.2
@@ -89,8 +89,13 @@ def test_one_row_each_makes_the_number_of_units_that_of_rows() -> None:
     eight = opened(public_rows=MEN * YEARS)
     limited = eight.frame.bound_contributions(max_rows_per_unit=1)["wage"].mean()
     assert "public_size=545" in repr(limited.preview(within=3))
+    two = eight.frame.bound_contributions(max_rows_per_unit=2)["wage"].mean()
+    with pytest.raises(ErrorEstimateUnavailable, match="assumed that 545 units have 1 to 2 rows each"):
+        two.preview(within=3)
+    assert "about 545 to 1,090 rows" in repr(two.preview(mu=0.1))
+    without = opened(public_rows=MEN * YEARS, public_size=None).frame.bound_contributions(max_rows_per_unit=2)
     with pytest.raises(ErrorEstimateUnavailable, match="assumed that the tighter limits exclude no row"):
-        eight.frame.bound_contributions(max_rows_per_unit=2)["wage"].mean().preview(within=3)
+        without["wage"].mean().preview(within=3)
 
 
 def test_groups_are_not_taken_to_be_equally_large() -> None:

@@ -186,7 +186,7 @@ def test_the_log_says_what_was_charged(changes: dict[str, Any]) -> None:
     parts["n"].frame.count().release(mu="0.1")  # the only part that is charged
     spent = session.spent
     mu_squared = getattr(spent, "mu_squared", None) or 2 * spent.parts[0] / getattr(spent, "orders", (1,))[0]
-    log = session.log()
+    log = session.log
     total = sum((Fraction(str(mu)) ** 2 for mu in log["mu"]), Fraction(0))  # every mu is rounded up
     assert 0 <= total - mu_squared < Fraction(1, 10**14)
     if isinstance(spent, PureGDP):
@@ -218,7 +218,7 @@ def test_log_statement_panel_and_preview_name_one_figure() -> None:
     assert (entry.cost, entry.mu) == (words, charged.mu)
     (one,) = session.report().releases
     assert (one.loss, one.charged, one.mu) == ("epsilon 0.15", charged.words, charged.mu)
-    assert session.log()["mu"].tolist() == [charged.mu]
+    assert session.log["mu"].tolist() == [charged.mu]
 
 
 # --- a reserve for pure losses --------------------------------------------------------------------------------------

@@ -356,7 +356,7 @@ def test_a_failure_after_the_charge_says_nothing_and_the_same_request_resumes(
     spent, (charge,) = session.spent, session.ledger.charges()
     assert (charge.status, charge.result, bool(spent)) == ("failed", None, True)
     later = opened(tmp_path)
-    assert list(later.log()["estimate"]) == [None]
+    assert list(later.log["estimate"]) == [None]
     with pytest.raises(RequestError):  # another budget word does not resume it
         sites(later).top(2).release(mu="0.1")
     assert len(sites(later).top(2).release(epsilon="0.1")) == 2
@@ -376,7 +376,7 @@ def test_a_kernel_that_is_killed_before_the_answer_has_paid(tmp_path: Path, monk
     session = opened(tmp_path)
     spent, (charge,) = session.spent, session.ledger.charges()
     assert (charge.status, bool(spent)) == ("reserved", True)
-    assert list(session.log()["query"]) == ["2 largest groups by count of rows by site"]
+    assert list(session.log["query"]) == ["2 largest groups by count of rows by site"]
     keys = sites(session).top(2).release(epsilon="0.1").keys
     assert sites(opened(tmp_path)).top(2).release(epsilon="0.1").keys == keys
     assert (session.spent, session.ledger.count) == (spent, 1)
@@ -605,7 +605,7 @@ def test_everything_but_the_keys_is_the_same_for_every_table(tmp_path: Path) -> 
             (charge.kind, charge.status, charge.request, charge.charged),
             top.reliability,
             top.code is None,
-            len(session.log()),
+            len(session.log),
         )
         seen.add(repr((before, after)))
     assert len(seen) == 1
@@ -728,8 +728,8 @@ def test_released_keys_have_the_probabilities_of_the_proof(tmp_path: Path) -> No
 def test_it_is_in_the_log_and_in_the_panel_and_pauses_nothing(tmp_path: Path) -> None:
     session = opened(tmp_path, budget=PLENTY)
     top = sites(session).top(2).release(epsilon=SURE)
-    assert list(session.log()["query"]) == ["2 largest groups by count of rows by site"]
-    assert list(session.log()["estimate"]) == ["; ".join(top.keys)]
+    assert list(session.log["query"]) == ["2 largest groups by count of rows by site"]
+    assert list(session.log["estimate"]) == ["; ".join(top.keys)]
     told = snapshot.snapshot(session)
     assert told.log[0].query == "2 largest groups by count of rows by site"
     assert told.log[0].estimate == "; ".join(top.keys)

@@ -123,7 +123,7 @@ def test_a_file_more_that_a_pattern_stands_for_is_a_change(tmp_path: Path) -> No
     written(TABLE.assign(pid=TABLE["pid"] + 100), tmp_path / "b.parquet")
     with pytest.raises(InvalidValueError, match="version: must be changed"):
         session.frame.count().release(mu=0.1)
-    assert not session.log().size
+    assert not session.log.size
 
 
 def test_what_is_noted_is_shown_nowhere_and_is_not_the_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,13 +133,13 @@ def test_what_is_noted_is_shown_nowhere_and_is_not_the_size(tmp_path: Path, monk
     session = opened(polars_parquet(tmp_path), tmp_path, accounting="individual")
     session.frame.count().release(mu=0.1)
     stat, rows = file.stat(), session.ledger.charges()
-    shown = " ".join([repr(session), str(session), session._repr_html_(), session.log().to_string(), repr(rows)])
+    shown = " ".join([repr(session), str(session), session._repr_html_(), session.log.to_string(), repr(rows)])
     for mark in (stat.st_ino, stat.st_mtime_ns, stat.st_ctime_ns):
         assert str(mark) not in shown
-    assert len(session.log()) == 1
+    assert len(session.log) == 1
     assert [charge.node for charge in rows] == [" files", ""]
     for row in rows[:1]:
-        assert row.launch["digest"] not in session.log().to_string() + str(session) + session._repr_html_()
+        assert row.launch["digest"] not in session.log.to_string() + str(session) + session._repr_html_()
 
     session.ledger.close()
     monkeypatch.setattr("dpnb.curator.kernel.kernel_evidence", lambda: None)
@@ -154,7 +154,7 @@ def test_what_is_noted_is_shown_nowhere_and_is_not_the_size(tmp_path: Path, monk
     real = os.stat
     monkeypatch.setattr("dpnb._backends.lazy.files.os.stat", other_size)
     session.frame["x"].sum().release(mu=0.1)
-    assert len(session.log()) == 2
+    assert len(session.log) == 2
 
 
 def test_a_table_in_memory_has_no_files(tmp_path: Path) -> None:
@@ -173,4 +173,4 @@ def test_without_a_look_before_the_charge_a_changed_file_is_read(
     written(OTHER, tmp_path / "a.csv")
     monkeypatch.setattr(TableFileCheck, "refuse_changed", lambda self: None)
     session.frame.count().release(mu=0.1)
-    assert len(session.log()) == 1
+    assert len(session.log) == 1

@@ -130,9 +130,9 @@ def test_the_words_of_an_answer_are_those_that_are_computed_from_its_row(
     assert {row["id"]: repr(words_of(row["words"])) for row in rows if row["words"] is not None} == {
         number: repr(words) for number, words in computed.items()
     }
-    together = session.log()
+    together = session.log
     monkeypatch.setattr(type(session.ledger), "words", lambda self, ids: [])  # each row as one without words
-    pd.testing.assert_frame_equal(together, opened(asked).log(), check_exact=True)
+    pd.testing.assert_frame_equal(together, opened(asked).log, check_exact=True)
 
 
 def test_the_log_of_answered_rows_is_read_without_their_plans(asked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,12 +145,12 @@ def test_the_log_of_answered_rows_is_read_without_their_plans(asked: Path, monke
         return words(reader, charge)
 
     monkeypatch.setattr(AnswerReader, "words", noted)
-    log = opened(asked).log()
+    log = opened(asked).log
     rows = {row["id"]: row for row in rows_of(asked)}
     assert set(read) == {number for number in log.index if rows[number]["words"] is None}
     assert len(read) < len(log) / 4
     assert all(rows[number]["result"] is None or is_of_batch(rows[number]) for number in read)
-    assert len(session.log()) == len(log)
+    assert len(session.log) == len(log)
 
 
 def test_words_fit_into_the_room_that_is_asked_for_before_the_charge(asked: Path) -> None:
@@ -206,17 +206,17 @@ def test_words_without_their_hash_are_refused(asked: Path) -> None:
 
 def test_words_that_no_ledger_contains_are_named_and_never_shown_raw(asked: Path) -> None:
     rewritten(asked, 1, lambda words: ["a\x1b[2Jb", *words[1:]])
-    assert opened(asked).log()["query"][1] == "a\\x1b[2Jb"
+    assert opened(asked).log["query"][1] == "a\\x1b[2Jb"
     rewritten(asked, 1, lambda words: words[:3])
     with pytest.raises(dpnb.errors.LedgerError, match=r"row 1 must be as dpnb wrote it"):
-        opened(asked).log()
+        _ = opened(asked).log
 
 
 def test_an_empty_log_has_the_same_columns(tmp_path: Path) -> None:
     session = opened(tmp_path / "empty.dpnb")
-    empty = session.log()
+    empty = session.log
     session.frame.count().release(mu=0.1)
-    assert list(empty.columns) == list(session.log().columns)
+    assert list(empty.columns) == list(session.log.columns)
     assert len(empty) == 0
 
 
@@ -231,7 +231,7 @@ def test_a_row_that_cannot_be_read_is_named(asked: Path, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(query_state, "request_from", decoded)
     with pytest.raises(dpnb.errors.LedgerError, match=r"row \d+ must be as dpnb wrote it"):
-        session.log()
+        _ = session.log
 
 
 def test_an_answer_is_written_also_if_no_words_can_be_made_of_it(

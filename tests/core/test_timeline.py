@@ -154,4 +154,4 @@ def test_changes_of_the_division_are_no_points(tmp_path: Path) -> None:
     granting.freeze(account, "another audit", version=version)
     assert [point.id for point in points(session)] == [0, 3, 4]
     assert points(made(tmp_path)) == points(session)
-    assert points(session)[-1].spent == pytest.approx(1 - session.headroom)
+    assert points(session)[-1].spent == pytest.approx(1 - session.filter.headroom)

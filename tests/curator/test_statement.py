@@ -100,7 +100,7 @@ def test_it_says_for_whom_what_was_promised_and_what_became_of_each_question(tmp
     assert text.startswith("Statement for person p2\nFor this person alone: do not show it to the analyst.\n")
     assert "one person (at most 2 rows)" in text
     assert "NOT PRIVATE" not in text
-    for entry, words in zip(made(ledger, file, unit="p2").entries, session.log()["query"], strict=True):
+    for entry, words in zip(made(ledger, file, unit="p2").entries, session.log["query"], strict=True):
         assert entry.query == words
         assert words in text
     assert "took part" in text
@@ -126,8 +126,8 @@ def test_parts_of_a_partition_and_launches_are_lines_too(tmp_path: Path) -> None
     got = made(ledger, file, unit="p1")
     assert [(entry.participation, entry.query) for entry in got.entries] == [
         ("free", "launch of the partition 'by town'"),
-        ("in full", session.log()["query"].iloc[1]),
-        ("not affected", session.log()["query"].iloc[2]),
+        ("in full", session.log["query"].iloc[1]),
+        ("not affected", session.log["query"].iloc[2]),
     ]
     assert got.spent == near(Fraction(1, 400))
 
@@ -213,7 +213,7 @@ def test_what_an_analyst_wrote_cannot_move_the_cursor(tmp_path: Path) -> None:
     assert "all is well" in text
     assert "\\x1b[1Aby town" in text
     assert "\x1b" not in str(session)
-    assert not session.log()["query"].str.contains("\x1b").any()
+    assert not session.log["query"].str.contains("\x1b").any()
 
 
 def test_what_a_promise_says_loudly_cannot_move_the_cursor_either(tmp_path: Path) -> None:
@@ -240,7 +240,7 @@ def test_an_interrupt_of_the_command_is_one_line(
 
 def test_a_ledger_with_worst_case_accounting_is_refused(tmp_path: Path) -> None:
     _, ledger, file = curator(tmp_path, "skip", accounting="worst-case", on_exhausted=None)
-    with pytest.raises(StatementError, match=r"charges every unit the same; session.log\(\)"):
+    with pytest.raises(StatementError, match=r"charges every unit the same; session.log"):
         made(ledger, file)
 
 

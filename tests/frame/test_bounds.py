@@ -166,7 +166,7 @@ def test_it_is_released_refined_and_repeated_like_any_query() -> None:
     assert query.best is not None
     assert query.best.bounds == better.bounds
     assert float(people.spent.mu) == 2
-    assert people.log()["query"].tolist() == ["bounds of wage"] * 2
+    assert people.log["query"].tolist() == ["bounds of wage"] * 2
     copied = pickle.loads(pickle.dumps(better))
     assert repr(copied) == repr(better)
 

@@ -101,7 +101,7 @@ def test_dates_are_shown_as_dates(tmp_path: Path) -> None:
 def test_the_log_shows_dates(tmp_path: Path) -> None:
     session = dpnb.Session(rows(), name="t", budget=BUDGET, schema=SCHEMA, ledger=tmp_path / "t")
     session.frame["day"].max().release(mu=10)
-    assert session.log()["estimate"].iloc[0].startswith("2017-08")
+    assert session.log["estimate"].iloc[0].startswith("2017-08")
 
 
 ARITHMETIC: list[Callable[[Any], Any]] = [

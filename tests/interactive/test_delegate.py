@@ -64,8 +64,8 @@ def test_it_is_a_session_like_any_other(tmp_path: Path) -> None:
     assert answer.refine(mu="0.4").cost == GDP.from_mu_squared("0.12")
     assert sub.frame.count().best is not None
     assert session.frame.count().best is None  # what one was told, the other was not
-    assert list(sub.log()["query"]) == ["count of rows"] * 2
-    assert list(session.log()["query"]) == ["launch of the sub-session 'colleague'"]
+    assert list(sub.log["query"]) == ["count of rows"] * 2
+    assert list(session.log["query"]) == ["launch of the sub-session 'colleague'"]
     assert "0.5-GDP" in str(sub)
     assert "paid for by clinic" in str(sub)
     assert "clinic: colleague" in repr(sub.explain())
@@ -139,8 +139,8 @@ def test_kinds_that_a_theorem_converts(tmp_path: Path, own: str, other: str, cha
     assert sub._core.account.guarantee.filter_name == other
     count(sub, "0.02")
     assert 0 < sub.headroom < 1
-    assert sub.log()["cost_fraction"].iloc[0] > 0
-    assert session.log()["mu"].iloc[0] > 0
+    assert sub.log["cost_fraction"].iloc[0] > 0
+    assert session.log["mu"].iloc[0] > 0
     json.dumps(msgspec.to_builtins(snapshot.snapshot(session)), allow_nan=False)
 
 

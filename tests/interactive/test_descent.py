@@ -350,7 +350,7 @@ def test_faces_tell_how_it_stands(tmp_path: Path) -> None:
     assert "as of" in html
     (told,) = snapshot.snapshot(session).mechanisms
     assert "step 1 of 6, 0.23% of the budget (mu 0.1415)" in told.text
-    log = session.log()["query"].tolist()
+    log = session.log["query"].tolist()
     assert "gradient of the linear regression of cost on x, g" in log
     assert "mean error (of the outcome's range) of a linear regression of cost on x, g" in log
 

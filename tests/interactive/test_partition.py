@@ -46,7 +46,7 @@ def test_asking_every_part_costs_what_asking_one_costs(tmp_path: Path) -> None:
         count(part, "0.3")
         assert session.spent == GDP("0.3")
         assert part.spent == GDP("0.3")
-    assert list(session.log()["cost_fraction"]) == [0.0, 0.09, 0.0, 0.0]
+    assert list(session.log["cost_fraction"]) == [0.0, 0.09, 0.0, 0.0]
 
 
 def test_parts_choose_their_own_budgets_and_interleave_with_the_session(tmp_path: Path) -> None:

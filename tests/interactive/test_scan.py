@@ -62,7 +62,7 @@ def test_several_positives_cost_no_more_than_as_many_scans_with_one(tmp_path: Pa
     alone = fresh
     for _ in range(5):
         alone = alone.step(PureDP("0.05"))
-    assert session.headroom == pytest.approx(alone.headroom, abs=1e-9)
+    assert session.filter.headroom == pytest.approx(alone.headroom, abs=1e-9)
     assert session.odometer.v == 5 * session._core.account.initial_odometer.step(convert(PureDP("0.05"), ZCDP)).v
     preview = repr(session.above_threshold(120, name="other", epsilon="0.25", max_positives=5, dry_run=True))
     assert "counted as 5 scans in a row, with epsilon 0.05 each" in " ".join(preview.split())

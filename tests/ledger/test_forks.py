@@ -201,7 +201,7 @@ def test_a_session_with_individual_accounting_does_not_wait_either(path: Path) -
     made = session(path, "individual")
     lock = made._core.individuals.lock.checked()  # type: ignore[union-attr]
     with held(lock), held(made.ledger.lock.checked()):
-        for act in (made.frame.count().release, lambda **_: made.spent, lambda **_: made.log()):
+        for act in (made.frame.count().release, lambda **_: made.spent, lambda **_: made.log):
             assert outcome(lambda act=act: act(mu="0.1")) == REFUSED  # type: ignore[misc]
     made.ledger.close()
 

@@ -43,9 +43,9 @@ def test_what_the_cap_does_not_allow_is_offered_and_granted(analyst: tuple[Any, 
     state = send(picker, target=target, why="for the report")
     assert (state["completed_request"], state["refusal"]) == ("1", None)
     assert "was sent to the curator" in state["asked"]
-    assert session.budget_requests()["why"].tolist() == ["for the report"]
+    assert session.budget_requests["why"].tolist() == ["for the report"]
     decide(service, Approve)
-    wait_until(lambda: session.budget_requests()["status"].tolist() == ["approved"], "the decision")
+    wait_until(lambda: session.budget_requests["status"].tolist() == ["approved"], "the decision")
     picker.follow()
     assert picker.is_stale  # the page then asks for the new state
     picker._on_message(picker, {"method": "refresh"}, None)
@@ -69,7 +69,7 @@ def test_what_a_page_may_not_send_is_refused_in_the_picker(message: dict[str, An
         state = send(Picker(session.frame.count()), **message)
         assert state["refusal"] is not None
         assert state["asked"] is None
-        assert session.budget_requests().empty
+        assert session.budget_requests.empty
 
 
 def test_nothing_is_offered_that_no_curator_could_grant() -> None:

@@ -86,10 +86,10 @@ def test_message_that_arrives_after_the_request_moves_its_charges_to_the_cell(
 ) -> None:
     kernel.run("request-1", "release")
     session.frame.count().release(mu=0.1)
-    assert session.log()["cell_id"].tolist() == [None]
+    assert session.log["cell_id"].tolist() == [None]
     kernel.run("request-2", "something else")
     assert cell_context.note_message(CellStarted("a", "request-1"))
-    assert session.log()["cell_id"].tolist() == ["a"]
+    assert session.log["cell_id"].tolist() == ["a"]
     assert list(session._core.log.cells()) == ["a"]
 
 
@@ -99,7 +99,7 @@ def test_message_corrects_a_wrong_guess(kernel: FakeKernel, session: dpnb.Sessio
     session.frame.count().release(mu=0.1)
     cell_context.note_message(CellStarted("right", "request-1"))
     session.frame["x"].sum().release(mu=0.1)
-    assert set(session.log()["cell_id"]) == {"right"}
+    assert set(session.log["cell_id"]) == {"right"}
 
 
 def test_requests_of_a_widget_belong_to_the_run_that_displayed_it(kernel: FakeKernel, session: dpnb.Session) -> None:
@@ -109,7 +109,7 @@ def test_requests_of_a_widget_belong_to_the_run_that_displayed_it(kernel: FakeKe
     kernel.run("request-2", "something else")
     with cell_context.in_run(displayed):
         session.frame.count().release(mu=0.1)
-    assert session.log()["cell_id"].tolist() == ["a"]
+    assert session.log["cell_id"].tolist() == ["a"]
 
 
 @pytest.mark.parametrize("cell", ["", "../a", "vscode-notebook-cell:/c", "x" * 65])

@@ -114,4 +114,4 @@ def test_kernel_refuses_what_the_page_did_not_confirm_because_it_knew_an_earlier
     for request in ("2", "3"):  # a double click on Confirm is one charge
         picker._on_message(picker, {**message, "id": request, "confirmed": True}, None)
     assert picker.state["phase"] == "answered"
-    assert len(session.log()) == 2
+    assert len(session.log) == 2

@@ -220,4 +220,4 @@ def test_other_messages_to_gauges_are_ignored(session: dpnb.Session, connection:
     for content in ({"method": "release", "target": {"mu": "1"}, "id": "1"}, {}, None, "reconnect", [1]):
         widgets._on_message(gauges, content, None)
     assert connection.n_refreshed == 0
-    assert not re.search("mean|count", str(session.log()["query"].tolist()))
+    assert not re.search("mean|count", str(session.log["query"].tolist()))

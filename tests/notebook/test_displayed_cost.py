@@ -34,7 +34,7 @@ def test_what_costs_more_than_was_displayed_is_refused_and_charges_nothing(tmp_p
     """Once units may be excluded, an observation is charged in full: more than the refinement that was displayed."""
     arguments = {"accounting": "individual", "privacy_unit": "p", "max_rows_per_unit": 1}
     session = opened(tmp_path, **arguments)
-    session.frame.count().release(mu=0.5)
+    session.frame.count().release(mu=0.2)
     picker = Picker(session.frame.count())
     wanted = next(option["target"] for option in picker.state["options"] if float(option["target"]["mu"]) > 0.6)
     other = opened(tmp_path, **arguments)

@@ -70,7 +70,7 @@ def test_charge_of_another_process_is_noticed_while_this_one_is_idle(watched: Wa
     charge_elsewhere(tmp_path)
     wait_until(lambda: watched.n_changes > 1, "the charge of the other process")
     assert watched.session is not None
-    assert watched.session.log()["mu"].tolist() == [0.1]
+    assert watched.session.log["mu"].tolist() == [0.1]
 
 
 def test_own_charges_are_not_announced_again(watched: Watched) -> None:

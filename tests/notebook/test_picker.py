@@ -63,7 +63,7 @@ def test_same_message_twice_is_one_charge(session: dpnb.Session, query: Query) -
     wanted = target(picker)
     ask(picker, wanted)
     ask(picker, wanted)
-    assert len(session.log()) == 1
+    assert len(session.log) == 1
 
 
 @pytest.mark.parametrize("place", [10, 30, -1])

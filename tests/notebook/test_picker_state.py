@@ -135,8 +135,11 @@ def test_large_relative_error_is_written_without_an_exponent() -> None:
 
 def test_error_that_nobody_knows_is_said_to_be_unknown(tmp_path: Path) -> None:
     told = state_of(made(tmp_path, public_size=None).frame["x"].mean())
-    assert {option["error"] for option in told["options"]} == {"unknown"}
     assert "depends on the number of rows" in told["count_step"]["text"]
+    assert (told["options"], told["refusal"]) == ([], None)
+    told = state_of(made(tmp_path, public_size=None).frame["x"].std())  # no count makes that known
+    assert told["count_step"] is None
+    assert {option["error"] for option in told["options"]} == {"unknown"}
     assert {option["error_value"] for option in told["options"]} == {None}
 
 
@@ -157,7 +160,7 @@ def test_looking_at_a_picker_spends_nothing_and_reads_no_rows(
     for query in questions(session):
         state_of(query)
     assert session.headroom == 1
-    assert len(session.log()) == 0
+    assert len(session.log) == 0
 
 
 def test_a_refinement_that_does_not_narrow_is_not_offered(session: dpnb.Session) -> None:

@@ -180,6 +180,6 @@ STANDING = """
 import sys, traceback
 stacks = [traceback.extract_stack(frame) for frame in sys._current_frames().values()]
 clocks = [stack for stack in stacks if any(line.filename.endswith('progress/clock.py') for line in stack)]
-log = [(row.status, f'mu {row.mu}') for row in session.log().itertuples()]
+log = [(row.status, f'mu {row.mu}') for row in session.log.itertuples()]
 log, session.spent.mu, clocks
 """

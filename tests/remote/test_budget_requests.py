@@ -52,14 +52,14 @@ def test_all_requests_as_a_table(analyst: tuple[Any, Service]) -> None:
     session.request_budget(df["age"].sum(), mu=0.3, why="three")
     decide(service, Approve, amount=Components(mu="0.1"), until="2999-01-01T00:00:00Z", why="half of it")
     decide(service, Decline, why="no")
-    wait_until(lambda: (session.budget_requests()["status"] == "pending").sum() == 1, "the decisions")
-    table = session.budget_requests()
+    wait_until(lambda: (session.budget_requests["status"] == "pending").sum() == 1, "the decisions")
+    table = session.budget_requests
     assert table["status"].tolist() == ["approved in part", "declined", "pending"]
     assert table["reason"].fillna("").tolist() == ["half of it", "no", ""]
     assert table["granted"].fillna("").tolist() == ["mu=0.1", "", ""]
     assert table["until"].fillna("").tolist() == ["2999-01-01T00:00:00.000Z", "", ""]
     assert table["queries"].iloc[0] == "count of rows at mu=0.25; mean of age at mu=0.125"
-    assert len(session.log()) == 0  # they are no requests for answers
+    assert len(session.log) == 0  # they are no requests for answers
     shown = snapshot(session).budget_requests
     assert [one.status for one in shown] == ["pending", "declined", "approved-in-part"]
 
@@ -88,12 +88,12 @@ def test_what_is_not_a_request_is_refused_before_it_is_sent(analyst: tuple[Any, 
     inside = part[next(iter(part))]
     with pytest.raises(RequestError, match="inside it"):
         inside.request_budget(inside.frame.count(), mu=0.2, why="w")
-    assert session.budget_requests().empty
-    assert inside.budget_requests().empty
+    assert session.budget_requests.empty
+    assert inside.budget_requests.empty
 
 
 def test_a_local_session_names_the_remedy() -> None:
     session = open_people(":memory:")
     with pytest.raises(RequestError, match=r"dpnb\.connect"):
         session.request_budget(session.frame.count(), mu=0.2, why="w")
-    assert session.budget_requests().empty
+    assert session.budget_requests.empty

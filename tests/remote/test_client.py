@@ -54,7 +54,7 @@ def test_a_lost_connection_charges_once(fault: str, pair: tuple[RemoteSession, S
     remote, service = pair
     service.faults += [fault, fault]
     answer = remote.frame["age"].mean().release(share=0.1)
-    assert len(service.executed) == spent(service) == len(remote.log()) == 1
+    assert len(service.executed) == spent(service) == len(remote.log) == 1
     assert remote.frame["age"].mean().release(share=0.1).estimate == answer.estimate
     assert spent(service) == 1
 
@@ -180,7 +180,7 @@ def test_it_follows_what_another_kernel_charges(pair: tuple[RemoteSession, Small
     try:
         answer = service.sessions["people"].frame["age"].mean().release(share=0.1)
         wait_until(lambda: 1 in changes, "the charge to be shown")
-        assert len(remote.log()) == 1
+        assert len(remote.log) == 1
         best = remote.frame["age"].mean().best
         assert best is not None
         assert best.estimate == answer.estimate
@@ -193,7 +193,7 @@ def test_many_rows_are_fetched_in_pages(tmp_path: Path) -> None:
     for index in range(120):
         session.frame.count().release(mu=0.01 + index / 10_000)
     with connected(session, tmp_path) as (remote, _):
-        assert len(remote.log()) == 120
+        assert len(remote.log) == 120
         assert remote.headroom == session.headroom
 
 
@@ -212,7 +212,7 @@ def test_it_connects_again_after_a_restart(tmp_path: Path) -> None:
     with service.served(tmp_path / "s"):
         connection.refresh()
         wait_until(lambda: connection.is_current, "the session to be up to date")
-        assert len(remote.log()) == 1
+        assert len(remote.log) == 1
         remote.close()
     assert not connection.is_current
 
@@ -359,8 +359,8 @@ def test_without_threads_each_reply_brings_the_rows(tmp_path: Path, monkeypatch:
         assert connection is not None
         assert "not followed" in connection.text
         remote.frame["age"].mean().release(share=0.1)
-        assert len(remote.log()) == 2
+        assert len(remote.log) == 2
         session.frame["age"].max().release(share=0.1)
         connection.refresh()
-        assert len(remote.log()) == 3
+        assert len(remote.log) == 3
         remote.close()

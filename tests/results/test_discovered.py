@@ -198,7 +198,7 @@ def test_every_face_says_what_the_intervals_hold_given(session: dpnb.Session, fo
 
 def test_the_log_tells_the_errors_that_the_answer_has(session: dpnb.Session, found: Any) -> None:
     half = float(found.arrays.half_width.max())
-    assert f"± {half:.0f} at 95% or better (noise)" in session.log()["error"].tolist()
+    assert f"± {half:.0f} at 95% or better (noise)" in session.log["error"].tolist()
 
 
 def test_a_number_that_is_added_moves_the_interval(found: Any) -> None:

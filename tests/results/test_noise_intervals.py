@@ -72,7 +72,7 @@ def test_errors_are_named_where_they_are_shown(session: dpnb.Session) -> None:
         str(query.preview(mu=[1, 2])),
         str(batch.preview(mu=1)),
         str(batch.release(mu=1)),
-        session.log()["error"].iloc[-1],
+        session.log["error"].iloc[-1],
     ):
         assert re.search(r"95%( or better)? \(noise\)", text), text
 
@@ -85,6 +85,6 @@ def test_verdicts_are_about_this_table(session: dpnb.Session) -> None:
         assert "in this table" in str(verdict)
     for explanation in (top.preview(epsilon=1), top.release(epsilon=1), session.frame.count().explain()):
         assert "in this table" in str(explanation)
-    assert session.log()["query"].str.endswith(" 100 in this table").sum() == 1
+    assert session.log["query"].str.endswith(" 100 in this table").sum() == 1
     with pytest.raises(dpnb.errors.RequestError, match="too close to say in this table"):
         bool(answer > answer.estimate)

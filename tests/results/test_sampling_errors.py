@@ -76,10 +76,10 @@ def test_units_that_may_be_excluded_have_no_sampling_error() -> None:
         before.population(mu=0.5)
     after = session.frame["x"].sum().release(mu=0.9)
     assert after.excluded is not None
-    spent = len(session.log())
+    spent = len(session.log)
     with pytest.raises(PlanError, match="where units may be excluded"):
         after.population(mu=0.1)
-    assert (session.log()["mu"] > 0).sum() == spent
+    assert (session.log["mu"] > 0).sum() == spent
 
 
 def test_the_loss_of_the_squares_is_counted_once() -> None:

@@ -34,7 +34,7 @@ def idle_analysts(folder: Path, chance: random.Random, *, analysts: int, request
             for number in range(requests):
                 count(asking, number).release(mu="0.001")
             for one in sessions:
-                wait_until(lambda one=one: len(one.log()) == requests, "a session to follow")  # type: ignore[misc]
+                wait_until(lambda one=one: len(one.log) == requests, "a session to follow")  # type: ignore[misc]
             wait_until(lambda: page.rows == requests, "the page to follow")
             after, times = process.memory_info().rss, process.cpu_times()
     finally:

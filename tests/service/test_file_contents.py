@@ -220,7 +220,7 @@ def test_nobody_is_shown_a_digest(tmp_path: Path, capsys: pytest.CaptureFixture[
         shown: list[Any] = [
             analyst.rows.after(0, 100),
             analyst.description,
-            session.log().to_csv(),
+            session.log.to_csv(),
             audit_page(table, 0),
             report_of(str(ledger)).to_html(),
             report_of(str(ledger)).to_json(),

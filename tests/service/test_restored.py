@@ -95,12 +95,12 @@ def test_an_open_session_is_refused_before_the_charge_and_shows_no_other_answer(
     with restored(folder, mode, lost) as (remote, token):
         with closing(dpnb.connect(remote.address, "people", token=token)) as other:
             above(other, 50).release(mu=0.03)  # takes the number of the row that was lost
-            rows = len(other.log())
+            rows = len(other.log)
         for query in (ages(remote), above(remote, 40), above(remote, 50), above(remote, 20)):
             with pytest.raises(LedgerReplaced, match=r"does not contain row .* nothing was charged.* connect again"):
                 query.release(mu=0.03)
         with closing(dpnb.connect(remote.address, "people", token=token)) as other:
-            assert len(other.log()) == rows
+            assert len(other.log) == rows
             assert ages(other).release(mu=0.03).description == "mean of age"
 
 
@@ -110,7 +110,7 @@ def test_a_session_without_lost_rows_goes_on(folder: Path, mode: Mode) -> None:
     """The control: nothing was charged after the copy was made."""
     with restored(folder, mode, lambda remote: None) as (remote, _):
         assert ages(remote).release(mu=0.03).description == "mean of age"
-        assert len(remote.log()) >= 2
+        assert len(remote.log) >= 2
 
 
 @pytest.mark.slow

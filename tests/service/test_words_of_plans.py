@@ -73,7 +73,7 @@ def test_the_words_of_a_lie_name_the_column_that_is_read(tmp_path: Path) -> None
             assert "note" in row["words"], row
             (plan,) = content(await eve.get(f"{PLAN}{row['id']}"))["plans"]
             assert '"note"' in plan, plan
-        logged = served.session.log()["query"]
+        logged = served.session.log["query"]
         assert all("note" in words for words in logged), logged
         report = report_of(str(tmp_path / "people.dpnb"))
         assert all("note" in one.query for one in report.releases)

@@ -170,7 +170,7 @@ WAYS: list[Callable[[Path, random.Random], None]] = [
 def open_and_look(folder: Path, accounting: str) -> None:
     session, _, _ = made(folder, accounting)
     try:
-        _ = str(session), session._repr_html_(), session.log(), str(session.mechanisms), session.headroom
+        _ = str(session), session._repr_html_(), session.log, str(session.mechanisms), session.headroom
         session.frame["visits"].count().release(mu="0.01")
     finally:
         session.ledger.close()

@@ -128,8 +128,8 @@ def test_it_is_shown_by_its_own_words(filter_: type[Filter], tmp_path: Path) -> 
     assert (report.filter.name, report.filter.label, report.filter.theorem) == (filter_.name, own.label, own.theorem)
     assert report.filter.enforces == own.guarantee
     assert own.theorem in report.to_html()
-    (cost,) = session.log()["cost_fraction"]
-    (mu,) = session.log()["mu"]
+    (cost,) = session.log["cost_fraction"]
+    (mu,) = session.log["mu"]
     assert cost == pytest.approx(0.5)
     assert mu == answer.cost.mu
 

@@ -149,7 +149,7 @@ def test_the_whole_price_is_known_before_and_is_what_is_charged(target: Any) -> 
     assert preview.fits
     assert len(preview.steps) == len(SHARES)
     assert sum(step.mu_squared for step in preview.steps) == preview.cost.mu_squared
-    assert len(session.log()) == 0
+    assert len(session.log) == 0
     result = query.release(**target)
     assert float(result.cost.mu_squared) == pytest.approx(float(preview.cost.mu_squared), rel=1e-5)
     assert result.cost.mu_squared <= preview.cost.mu_squared
@@ -208,7 +208,7 @@ def test_too_small_a_budget_is_refused_before_the_first_charge() -> None:
     with pytest.raises(BudgetExceeded, match="4 steps together cost"):
         query.release(mu=0.5)
     assert session.headroom == 1
-    assert len(session.log()) == 0
+    assert len(session.log) == 0
 
 
 def test_a_run_that_is_stopped_keeps_what_it_has_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -431,7 +431,7 @@ def test_no_content_of_a_row_raises_or_changes_what_is_shown_beside_the_numbers(
     for frame in (ordinary, odd, ordinary[:0], odd[:1]):
         session = opened(frame, budget=LIMITED)
         result = session.frame.regress(FORMULAS[family], family=family).release(share=1)
-        log = session.log()
+        log = session.log
         shown.append(
             (len(log), log["query"].tolist()[:1], log["mu"].tolist(), session.headroom, result.params.index.tolist())
         )

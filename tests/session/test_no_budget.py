@@ -82,7 +82,7 @@ def test_share_of_nothing_is_refused_with_a_remedy(ask: Callable[[dpnb.Session],
     with pytest.raises(RequestError, match=r"without a budget|has no budget"):
         ask(session)
     assert not session.spent
-    assert not len(session.log())
+    assert not len(session.log)
 
 
 # --- an attack: more than a ledger's budget, by opening the ledger without it --------------------------------------
@@ -250,8 +250,8 @@ def test_discoveries_use_a_tenth_of_the_delta_of_the_odometers(recwarn: pytest.W
 def test_log_and_history_have_losses_without_shares() -> None:
     session = made()
     answer = session.frame.count().release(mu=0.5).refine(mu=1)
-    assert session.log()["cost_fraction"].isna().all()
-    assert session.log()["mu"].sum() == pytest.approx(0.5 + 0.75**0.5)
+    assert session.log["cost_fraction"].isna().all()
+    assert session.log["mu"].sum() == pytest.approx(0.5 + 0.75**0.5)
     table = answer.history.to_pandas()
     assert table["cost_fraction"].isna().all()
     assert "mu 0.5" in str(answer.history)

@@ -31,7 +31,7 @@ def test_view_ends_at_the_first_launch_that_exceeds_and_has_nothing_later() -> N
     session.frame["x"].sum().release(mu="0.02")
     view = session.truncated_view("0.15")
     assert (view.messages, view.truncated, view.guarantee) == ((1, 2), True, GDP("0.15"))
-    assert session.log().loc[list(view.messages)].shape[0] == 2
+    assert session.log.loc[list(view.messages)].shape[0] == 2
     assert session.truncated_view("0.4").messages == (1, 2, 3, 4, 5)
     assert isinstance(view, TruncatedView)
 

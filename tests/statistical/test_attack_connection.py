@@ -151,7 +151,7 @@ def test_a_change_of_the_connection_is_refused_before_the_charge(name: str) -> N
     connection = connected(PAIRS)
     session = opened(connection)
     session.frame.count().release(mu=1)
-    charges = len(session.log())
+    charges = len(session.log)
     connection.execute(change)
     with pytest.raises(SchemaError, match="DuckDB connection") as refused:
         session.frame["x"].sum().release(mu=1)
@@ -159,11 +159,11 @@ def test_a_change_of_the_connection_is_refused_before_the_charge(name: str) -> N
     assert "ann" not in str(refused.value)
     with pytest.raises(SchemaError, match="DuckDB connection"):
         opened(connection)
-    assert len(session.log()) == charges
+    assert len(session.log) == charges
     session.frame.count().release(mu=1)  # answered before: no row is read
     connection.execute(remedy)
     session.frame["x"].sum().release(mu=1)
-    assert len(session.log()) == charges + 1
+    assert len(session.log) == charges + 1
 
 
 def test_control_without_the_check_a_macro_changes_the_sum(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -199,7 +199,7 @@ def test_a_setting_that_changes_during_the_query_leaves_the_charge_without_an_an
     connection.execute("reset integer_division")
     monkeypatch.undo()
     session.frame["x"].sum().release(mu=1)
-    assert len(session.log()) == 1
+    assert len(session.log) == 1
 
 
 def test_every_setting_that_is_looked_at_exists() -> None:

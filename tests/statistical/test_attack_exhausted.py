@@ -149,8 +149,8 @@ def everything(session: dpnb.Session) -> Iterator[tuple[str, Any]]:
     yield "text", lambda: str(session)
     yield "html", session._repr_html_
     yield "snapshot", lambda: repr(snapshot.snapshot(session))
-    yield "log", lambda: session.log().to_csv()
-    yield "log's size", lambda: (session.log().memory_usage(deep=True).tolist(), session.log().dtypes.tolist())
+    yield "log", lambda: session.log.to_csv()
+    yield "log's size", lambda: (session.log.memory_usage(deep=True).tolist(), session.log.dtypes.tolist())
     yield "explained", session.explain
     yield "partition", lambda: (repr(parts), repr(parts.cost), parts.parts, repr(parts["a"]), parts["a"].headroom)
     yield "charges", lambda: repr(session.ledger.charges())
@@ -270,7 +270,7 @@ def work(table: pd.DataFrame, mode: str, monkeypatch: pytest.MonkeyPatch) -> lis
             query.preview(mu="2")
             for _ in range(2):
                 query.release(mu="2")
-        _ = str(session), session.log()
+        _ = str(session), session.log
         said = [*done]
         session.ledger.close()
     return said

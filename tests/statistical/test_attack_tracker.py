@@ -50,7 +50,7 @@ def faces(session: dpnb.Session, ledger: Path) -> dict[str, Any]:
         "spent": lambda: (repr(session.spent), repr(session.headroom), repr(session.filter)),
         "odometer": lambda: (repr(session.odometer), session.odometer.statement()),
         "snapshot": lambda: repr(snapshot.snapshot(session)),
-        "log": lambda: session.log().to_csv(),
+        "log": lambda: session.log.to_csv(),
         "preview": lambda: repr(frame.count().preview(mu="0.3")),
         "release": lambda: repr(frame[frame["site"] == "b"].count().release(mu="0.3")),
         "refusal": lambda: frame.count().release(mu="-1"),
@@ -163,7 +163,7 @@ import sys, pathlib
 from core.people import *
 session, _, _ = curator(pathlib.Path(sys.argv[1]), "skip")
 ask_all(session)
-str(session), session._repr_html_(), session.explain(), session.log()
+str(session), session._repr_html_(), session.explain(), session.log
 {more}
 print([name for name in sys.modules if name.startswith("dpnb.curator")])
 """

@@ -72,7 +72,7 @@ assert_type(session.schema, TableSchema | TablesSchema)
 assert_type(session.frame["x"].find_bounds().release(share=0.1).bounds, dpnb.Bounded | None)
 assert_type(session.guarantee, str)
 assert_type(session.explain(), Explanation)
-assert_type(session.log(), pd.DataFrame)
+assert_type(session.log, pd.DataFrame)
 assert_type(session.count_active_units("now"), Query)
 
 # --- frames and columns ---

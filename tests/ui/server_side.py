@@ -63,7 +63,7 @@ class ServerSideContract:
         expect(cell(lab, "spare").locator(".jp-OutputArea-output")).to_contain_text("GDP(mu=0.01)")
         expect(badge(lab, "spare")).to_be_visible()
         cells = ["the-release-cell", "the-count-cell", "the-spare-cell"]
-        assert lab.value("session.log()['cell_id'].tolist()") == cells
+        assert lab.value("session.log['cell_id'].tolist()") == cells
         spent = lab.value("session.spent.mu")
         lab.restart()
         run_all(lab)

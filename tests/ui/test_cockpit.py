@@ -72,7 +72,7 @@ def test_many_quick_releases_end_at_the_right_value(cockpit: Lab) -> None:
     )
     cockpit.run(CELL["spare"])
     words = "80.0% left"
-    assert cockpit.value("(len(quick.log()), quick.headroom)") == (2000, 0.8)
+    assert cockpit.value("(len(quick.log), quick.headroom)") == (2000, 0.8)
     expect_reading(cockpit.panel_gauge("headroom"), words)
     expect(cockpit.status).to_have_text(f"dpnb {words}")
     expect(cockpit.panel.locator(".dpnb-release").first).to_contain_text("2000")
@@ -110,9 +110,9 @@ def test_log_is_filtered_and_sorted_and_each_release_leads_to_its_cell(cockpit: 
     cockpit.run(CELL["release"])
     row = cockpit.panel.locator(".dpnb-release").first
     expect(row.locator(".dpnb-release-cost")).to_have_text("1.3% of the budget (mu 0.05)")
-    error = str(cockpit.value("session.log()['error'].iloc[-1]"))
+    error = str(cockpit.value("session.log['error'].iloc[-1]"))
     expect(row.locator(".dpnb-release-error")).to_contain_text(error)
-    estimate = str(cockpit.value("session.log()['estimate'].iloc[-1]"))
+    estimate = str(cockpit.value("session.log['estimate'].iloc[-1]"))
     expect(row.locator(".dpnb-release-estimate")).to_have_text(estimate)
     cockpit.page.evaluate("() => { window.jupyterapp.shell.currentWidget.content.activeCellIndex = 0; }")
     row.locator(".dpnb-release-jump").click()
@@ -139,17 +139,17 @@ def test_exported_log_holds_every_request(cockpit: Lab) -> None:
         "for i in range(60):\n    hie[hie['mdvis'] > i / 7].count().release(mu=0.001)",
     )
     cockpit.run(CELL["spare"])
-    expected = cockpit.value("[(int(i), r.query, r.status) for i, r in session.log().iterrows()]")
+    expected = cockpit.value("[(int(i), r.query, r.status) for i, r in session.log.iterrows()]")
     with cockpit.page.expect_download() as download:
         cockpit.panel.locator(".dpnb-log-export").first.click()
     assert download.value.suggested_filename == "rand-hie-log.csv"
     rows = list(csv.DictReader(io.StringIO(download.value.path().read_text(encoding="utf-8-sig"))))
     assert sorted((int(row["id"]), row["query"], row["status"]) for row in rows) == expected
-    estimates = cockpit.value("session.log()['estimate'].tolist()")
+    estimates = cockpit.value("session.log['estimate'].tolist()")
     assert [row["estimate"] for row in sorted(rows, key=lambda row: int(row["id"]))] == estimates
     assert all(float(row["low"]) <= float(row["high"]) for row in rows)
     values = cockpit.value(
-        "[float(f\"{r.estimate.split(' (')[0].replace(',', '')}\") for r in session.log().itertuples()]"
+        "[float(f\"{r.estimate.split(' (')[0].replace(',', '')}\") for r in session.log.itertuples()]"
     )
     assert [float(row["value"]) for row in sorted(rows, key=lambda row: int(row["id"]))] == pytest.approx(
         values, abs=0.06 * max(float(row["high"]) - float(row["low"]) for row in rows)

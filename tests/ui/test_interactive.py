@@ -63,6 +63,7 @@ def test_odometers_go_on_while_mechanisms_are_open_and_a_part_has_gauges_of_its_
     expect(launched.places[0].locator(".dpnb-paused")).not_to_be_visible()
     launched.write(CELL["spare"], "for one in session.mechanisms.values():\n    one.close()")
     launched.run(CELL["spare"])
+    launched.open_folds()
     for place in launched.places:
         expect(place.locator("[data-gauge=mixture]").first).to_be_visible()
     expect(launched.panel.locator(".dpnb-mechanism[data-state=closed]")).to_have_count(3)

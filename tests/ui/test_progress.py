@@ -39,7 +39,7 @@ def test_a_long_question_tells_its_stage_is_interrupted_and_then_free(cockpit: L
     cockpit.run(CELL["spare"])
     expect(cell).to_contain_text("95% noise interval")
     assert cockpit.value("session.spent.mu") == spent
-    assert cockpit.value("len(session.log())") == 1
+    assert cockpit.value("len(session.log)") == 1
     cockpit.screenshot("progress-answered")
 
 

@@ -26,7 +26,7 @@ def expect_agreement(lab: Lab) -> float:
         expect_reading(gauge, share)
         assert reading(gauge) == headroom
     expect(lab.status).to_have_text(f"dpnb {share}")
-    words = re.fullmatch(r"mu (\S+) of (\S+)", lab.panel.locator(".dpnb-spent-loss").first.text_content() or "")
+    words = re.match(r"Spent: mu (\S+) of ([\d.]+);", lab.panel.locator(".dpnb-spent-loss").first.text_content() or "")
     assert words is not None
     # Which way the words are rounded is a fact about the session's state, tested there.
     assert float(words[1]) == pytest.approx(spent, rel=1e-3)

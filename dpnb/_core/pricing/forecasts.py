@@ -9,7 +9,7 @@ query measured; the inaccuracy of such a forecast is estimated by adding noise t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
@@ -27,6 +27,7 @@ from dpnb.results.estimates.discovered_groups import widest
 from dpnb.results.estimates.expected import half_widths
 from dpnb.results.estimates.noisy import Cells
 from dpnb.results.estimates.outputs import outputs_of
+from dpnb.results.observations import CombinedObservations
 from dpnb.schema import Key, Schema
 
 MAX_SHIFTS = 8
@@ -56,7 +57,7 @@ class ExpectedErrors:
 
     def error_model(self) -> ErrorModel:
         """The current errors, and the expected errors as a function of the noise scale."""
-        state, outputs, keys = self.state, outputs_of(self.state.view), self.state.query.keys
+        state, outputs, keys = self.state, self._outputs, self.state.query.keys
         labels = [
             [_labels(keys[cell] if keys else (), outputs, index) for index in range(self._n_outputs)]
             for cell in state.cells
@@ -91,12 +92,28 @@ class ExpectedErrors:
         by = f" by up to {factors[np.isfinite(factors)].max():.1f} times" if np.isfinite(factors).any() else ""
         return f"the values are not extreme, which could change it{by}"
 
+    def least(self, sigma: float) -> Cells | None:
+        """The errors if there are as many rows as there may be; None if their number is not a range."""
+        most = None if self.rows is None else self.rows.if_most
+        return None if most is None else replace(self, rows=most)._expected(sigma)
+
+    def in_one_release(self, sigma: float) -> Cells | None:
+        """The errors that a single release at this noise scale would have had; None without earlier observations."""
+        if self._known_sums is None or self.state.is_standalone:
+            return None
+        cells = self.state.query.cells
+        radius = CombinedObservations().radius_at(sigma, self._alpha)
+        return self._widths(np.full(cells, sigma), np.full(cells, radius))
+
     # --- at one noise scale -----------------------------------------------------------------------------------------
 
-    @property
+    @cached_property
+    def _outputs(self) -> tuple[str, tuple[Key, ...]] | None:
+        return outputs_of(self.state.view)
+
+    @cached_property
     def _n_outputs(self) -> int:
-        outputs = outputs_of(self.state.view)
-        return len(outputs[1]) if outputs else 1
+        return len(self._outputs[1]) if self._outputs else 1
 
     @cached_property
     def _alpha(self) -> Fraction:

@@ -16,7 +16,7 @@ from dpnb._plan.description import answer_unit
 from dpnb._plan.measurements import AnyView, ColumnsView, Discovery, PlainView
 from dpnb._plan.plan import Plan, describe_plan, title_of
 from dpnb._target import Keys, Target, target_from
-from dpnb.accounting.exact import decimal_down
+from dpnb.accounting.exact import decimal_down, few_digits_down
 from dpnb.accounting.filters import Filter
 from dpnb.accounting.intervals import fixed_radius
 from dpnb.accounting.losses import GDP, Loss
@@ -87,10 +87,14 @@ class _PreviewedQuery(NotCopyable):
         model = forecast.error_model()
         counted = guarantee.to_filter_loss(cost)
         cost_fraction, after = account.forecast(counted)
-        errors, assumed = model.current, None
+        errors, least, assumed, at_once = model.current, None, None, None
         if cost.mu_squared:
             scale = _scale(state, total)
             errors, assumed = model.expected(scale), forecast.assumption(scale)
+            if errors is not None and model.current is not None:
+                errors, at_once = np.minimum(errors, model.current), forecast.in_one_release(scale)
+            if rows is not None and rows.most is not None:
+                least = forecast.least(scale)
         fits = filter_.admits(counted)
         query = state.query
         discovery = isinstance(plan.aggregation, Discovery)
@@ -102,11 +106,12 @@ class _PreviewedQuery(NotCopyable):
             cost_fraction=cost_fraction,
             confidence=decimal_down(target.confidence),
             half_widths=errors,
+            least_half_widths=least,
             error_unit=RANK if in_rank(view) else answer_unit(plan.aggregation, view),
             names=() if discovery else tuple([group.name for group in plan.group_by]),
             keys=tuple([query.keys[cell] for cell in state.cells]) if query.keys else ((),),
             outputs=outputs_of(view),
-            headroom_after=after if fits else 0.0,
+            headroom_after=few_digits_down(after) if fits else 0.0,
             fits=fits,
             max_mu=None if fits else account.max_mu(state.known_loss),
             max_repetitions=filter_.max_repetitions(counted),
@@ -116,6 +121,7 @@ class _PreviewedQuery(NotCopyable):
             assumption=_assumption(state, rows, errors, total, target),
             assumed_description=None if errors is None else assumed,
             current_half_widths=model.current,
+            half_widths_in_one_release=at_once,
             notice=notice,
             participation=_participation(filter_, counted, is_standalone=state.is_standalone),
             count_needed=self._count_needed if forecast.rows_would_help(errors) else None,
@@ -184,7 +190,8 @@ def _assumption(
     plan, view = state.query.plan, state.view
     if rows is not None:
         where = " in the smallest group" if plan.group_by else ""
-        return f"about {np.nanmin(rows.by_cell):,.0f} rows{where} ({rows.source})"
+        most = "" if rows.most is None else f" to {np.nanmin(rows.most):,.0f}"
+        return f"about {np.nanmin(rows.by_cell):,.0f}{most} rows{where} ({rows.source})"
     if errors is None and rows_needed(plan, view) is not None and not isinstance(view, ColumnsView):
         return "the number of rows, of which there is no released count; the interval comes with the answer"
     if errors is None:

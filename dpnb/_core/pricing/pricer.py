@@ -9,9 +9,9 @@ from dpnb._compile.linear import cells_of_unit
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.pricing.batch_observations import batch_observation, rows_of_batch
 from dpnb._core.pricing.forecasts import ExpectedErrors
-from dpnb._core.pricing.public_knowledge import PublicSizes, RowCounts, known_row_counts, refuse_unknown_error
+from dpnb._core.pricing.public_knowledge import PublicSizes, RowCounts, known_row_counts
 from dpnb._core.pricing.query_state import QueryState, batch_table_of, request_of
-from dpnb._core.pricing.resolve import resolve
+from dpnb._core.pricing.resolve import refuse_unknown_error, resolve
 from dpnb._core.tables import PrivateTables
 from dpnb._plan.checks import check_view
 from dpnb._plan.identity import query_key
@@ -100,9 +100,12 @@ class QueryPricer(NotCopyable):
     def row_counts(self, state: QueryState) -> RowCounts | None:
         """The known numbers of rows on which the query's errors depend."""
 
-        def known(plan: Plan) -> tuple[LinearQuery, CombinedObservations]:
+        def known(plan: Plan) -> tuple[LinearQuery, CombinedObservations] | None:
+            charges = self.observations(plan)
+            if not charges:
+                return None  # it is compiled only then
             query = self.tables.compile(plan)
-            return query, self.refinement(query)
+            return query, self.combine(query, charges)
 
         unit = self.tables.unit(state.query.plan.source)
         return known_row_counts(state.query, state.view, self.public, unit, known)

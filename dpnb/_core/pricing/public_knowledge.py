@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import NoReturn
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from dpnb._compile import LinearQuery
-from dpnb._compile.features import CountFeature
+from dpnb._compile.features import CountFeature, UnitFeature
 from dpnb._plan.expressions.nodes import And, AsNumber, Column, Compare, Expression, IsIn, IsNull, Literal, Not, Or
 from dpnb._plan.expressions.text import MAX_LISTED, as_code, words
 from dpnb._plan.measurements import (
@@ -30,10 +30,9 @@ from dpnb._plan.measurements import (
     Single,
     statistic_of,
 )
-from dpnb._plan.plan import PerUnit, Plan, describe_plan
+from dpnb._plan.plan import PerUnit, Plan
 from dpnb._plan.privacy_unit import NO_LIMITS, PrivacyUnit
-from dpnb.errors import ErrorEstimateUnavailable
-from dpnb.results.estimates.noisy import noisy_features
+from dpnb.results.estimates.noisy import NoisyArrays, noisy_features
 from dpnb.results.observations import CombinedObservations
 from dpnb.schema import Key
 
@@ -116,12 +115,18 @@ USABLE_COUNT_RATIO = 2.0
 class RowCounts:
     """The numbers of rows from which errors are computed."""
 
-    by_cell: Floats  # NaN for a group where it is not known precisely enough
+    by_cell: Floats  # the fewest; NaN for a group where it is not known precisely enough
     source: str  # in words
     # what is assumed without being released or public; None if a target may use the numbers
     assumption: str | None = None
     from_query: bool = False  # whether they are from earlier observations of the query itself
     rough: Floats | None = None  # precise enough for an assumed error, of more groups than `by_cell` has
+    most: Floats | None = None  # the most, where only the number of units is known and the limit on their rows
+
+    @property
+    def if_most(self) -> RowCounts | None:
+        """The numbers if there are as many rows as there may be; None where they are not a range."""
+        return None if self.most is None else replace(self, by_cell=self.most, most=None)
 
     @property
     def for_display(self) -> RowCounts:
@@ -144,49 +149,91 @@ class PublicSizes:
     def of(self, query: LinearQuery, unit: PrivacyUnit) -> RowCounts | None:
         """The numbers of rows of a query on a whole table; None if a filter or given keys select an unknown part of it.
 
-        If each row is a unit, or one row of each unit counts, the number of rows is the number of units; otherwise this
-        is an assumption.  It is also assumed that groups have equal sizes, and that tighter limits have no effect.
+        If each row is a unit, or one row of each unit counts, the number of rows is the number of units.  Otherwise
+        each unit has from one row to as many as count.  It is also assumed that groups have equal sizes.
         """
-        plan = query.plan
+        plan, units = query.plan, self.units
         if plan.where is not None or plan.group_keys is not None:
             return None
         if isinstance(plan.source, PerUnit):
             return self._of_units(query, plan.source)
         if not isinstance(plan.source, str):
             return None
-        total, source, assumption = self.rows.get(plan.source), "public_rows", None
-        if unit.column is None or query.contribution_bounds.max_rows == 1:
-            if self.units is not None and not plan.source:
-                total, source = self.units, "public_size"
-            elif query.contribution_bounds.max_rows == 1 and unit.max_rows != 1:
-                total = None
-        elif plan.contribution_bounds != NO_LIMITS:
-            assumption = "the tighter limits exclude no row"
-        if total is None and self.units is not None:
-            total, source = self.units, "public_size"
-            assumption = f"{self.units:,} units have one row each"
-        if total is None:
+        rows, has_one = self.rows.get(plan.source), _rows_per_unit(query, unit) == 1
+        tightened = plan.contribution_bounds != NO_LIMITS and unit.max_rows != 1
+        if units is not None and (rows is None or tightened or (has_one and not plan.source)):
+            assumes = not has_one or bool(plan.source)
+            return _rows_of(query, unit, float(units), f"public_size={units}", assumes=assumes, at_most=rows)
+        if rows is None or (tightened and has_one):
             return None
-        if query.clip_squared is not None:
-            assumption = "no unit is scaled down"
-        if query.cells > 1:
-            assumption = f"{query.cells} groups are equally large" + (f" and {assumption}" if assumption else "")
-        return RowCounts(np.full(query.cells, total / query.cells), f"{source}={total}", assumption)
+        return _evenly(query, rows, f"public_rows={rows}", "the tighter limits exclude no row" if tightened else None)
 
     def _of_units(self, query: LinearQuery, source: PerUnit) -> RowCounts | None:
         """The numbers of rows where each unit has one: all units, or at most these if a filter came first."""
         if self.units is None or source.keys or source.rows != 1:
             return None
         known = source.where is None and source.source == ""
-        assumption = None if known else "every unit has a row in the table"
-        if query.cells > 1:
-            assumption = f"{query.cells} groups are equally large" + (f" and {assumption}" if assumption else "")
-        rows = np.full(query.cells, self.units / query.cells)
-        return RowCounts(rows, f"public_size={self.units}", assumption)
+        return _evenly(
+            query, self.units, f"public_size={self.units}", None if known else "every unit has a row in the table"
+        )
 
 
-Known = Callable[[Plan], tuple[LinearQuery, CombinedObservations]]
-"""Compiles a plan and returns its observations."""
+# --- numbers of rows from a number for the whole table, or from numbers of units --------------------------------------
+
+
+def _evenly(
+    query: LinearQuery, total: float, source: str, assumption: str | None = None, most: float | None = None
+) -> RowCounts:
+    """A number of rows, or the fewest and the most, divided evenly among the groups."""
+    cells = query.cells
+    clauses = [
+        f"{cells} groups are equally large" if cells > 1 else None,
+        assumption,
+        "no unit is scaled down" if query.clip_squared is not None else None,
+    ]
+    return RowCounts(
+        np.full(cells, total / cells),
+        source,
+        " and ".join(filter(None, clauses)) or None,
+        most=None if most is None else np.full(cells, most / cells),
+    )
+
+
+def _rows_of(
+    query: LinearQuery,
+    unit: PrivacyUnit,
+    units: float,
+    source: str,
+    *,
+    assumes: bool,
+    at_most: float | None = None,
+) -> RowCounts:
+    """The rows of some units: from one of each to as many as count, and at most `at_most` of all.
+
+    `assumes` says whether units may have no row at all, or more than one.
+    """
+    limit = _rows_per_unit(query, unit)
+    if not assumes:
+        return _evenly(query, units, source)
+    if limit is None or limit == 1:
+        return _evenly(query, units, source, f"{units:,.0f} units have one row each")
+    most = units * limit if at_most is None else max(min(units * limit, at_most), units)
+    return _evenly(query, units, source, f"{units:,.0f} units have 1 to {limit:,} rows each", most)
+
+
+def _rows_per_unit(query: LinearQuery, unit: PrivacyUnit) -> int | None:
+    """How many rows of a unit count in all groups together; None if nothing limits them."""
+    if unit.column is None:
+        return 1
+    limits = query.contribution_bounds
+    in_groups = limits.max_rows_per_group
+    if in_groups is not None:
+        in_groups *= min(query.cells, limits.max_groups or query.cells)
+    return min((limit for limit in (limits.max_rows, in_groups) if limit is not None), default=None)
+
+
+Known = Callable[[Plan], tuple[LinearQuery, CombinedObservations] | None]
+"""The query of a plan and its observations; None without any."""
 
 
 def rows_needed(plan: Plan, view: AnyView) -> Single | None:
@@ -215,22 +262,24 @@ def known_row_counts(
 
     Tried in this order: the count in earlier observations of the query itself, a released count of the column, a
     released count of rows, the public sizes.  Of those that are precise enough, the first of those that are so for the
-    largest number of groups; if none is, the first that is usable.
+    largest number of groups.  If none is, the first that is usable: one of these counts, a released count of the same
+    rows or of their units without the groups, the public sizes.
     """
     plan = query.plan
     needed = rows_needed(plan, view)
     if needed is None:
         return None
-    counts = [plan.aggregation, *(Count(column) for column in _columns(needed)), Count()]
-    sources = [
+    rows = [*(Count(column) for column in _columns(needed)), Count()]
+    by_group = [
         _released(query, replace_aggregation(plan, counted), known, from_query=not index)
-        for index, counted in enumerate(dict.fromkeys(counts))
+        for index, counted in enumerate(dict.fromkeys([plan.aggregation, *rows]))
     ]
-    candidates = [rows for rows in (*sources, public.of(query, unit)) if rows is not None]
-    precise = [rows for rows in candidates if rows.assumption is None]
+    public_rows = public.of(query, unit)
+    precise = [found for found in (*by_group, public_rows) if found is not None and found.assumption is None]
     if precise:
-        return max(precise, key=lambda rows: int(np.isfinite(rows.by_cell).sum()))
-    return candidates[0] if candidates else None
+        return max(precise, key=lambda found: int(np.isfinite(found.by_cell).sum()))
+    less_known = chain(by_group, _of_all_groups(query, rows, known), _of_units(query, unit, known), [public_rows])
+    return next((found for found in less_known if found is not None), None)
 
 
 def count_needed(plan: Plan, view: AnyView) -> Plan | None:
@@ -264,16 +313,21 @@ def _present(node: Expression) -> Expression:
     return node
 
 
+def _observed(
+    counted: Plan, known: Known, feature_type: type[CountFeature | UnitFeature] = CountFeature
+) -> Iterator[NoisyArrays]:
+    """The counts in the observations of a plan."""
+    if (found := known(counted)) is not None and found[1].observations:
+        query, (sums, sigma) = found[0], found[1].combined
+        for _, first, count in query.parts:
+            feature, noisy = noisy_features(query, sums, sigma, first, count)[0]
+            if isinstance(feature, feature_type):
+                yield noisy
+
+
 def _released(query: LinearQuery, counted: Plan, known: Known, *, from_query: bool) -> RowCounts | None:
     """The counts in the observations of a plan, if they are large compared with the noise."""
-    other, refinement = known(counted)
-    if not refinement.observations:
-        return None
-    sums, sigma = refinement.combined
-    for _, first, count in other.parts:
-        feature, noisy = noisy_features(other, sums, sigma, first, count)[0]
-        if not isinstance(feature, CountFeature):
-            continue
+    for noisy in _observed(counted, known):
         precise = noisy.single > PRECISE_COUNT_RATIO * noisy.scale
         assumption = None if from_query or query.clip_squared is None else "no unit is scaled down"
         source = f"the released {counted.words}"
@@ -287,45 +341,27 @@ def _released(query: LinearQuery, counted: Plan, known: Known, *, from_query: bo
     return None
 
 
-def refuse_unknown_error(
-    plan: Plan, view: AnyView, rows: RowCounts | None, *, enough: bool, n_observations: int, is_standalone: bool
-) -> NoReturn:
-    """Raise an error that states what must be released before ``within=`` can be used.
+def _of_all_groups(query: LinearQuery, rows: list[Count], known: Known) -> Iterator[RowCounts]:
+    """The released counts of the same rows without the groups, if they are precise; nothing if groups limit a unit."""
+    limits = query.contribution_bounds
+    if query.plan.group_keys is None and limits.max_groups is None and limits.max_rows_per_group is None:
+        for counted in rows:
+            total = msgspec.structs.replace(query.plan, group_by=(), aggregation=counted)
+            for number in _precise(total, known, CountFeature):
+                yield _evenly(query, number, f"the released {total.words}")
 
-    `enough` says whether knowing the number of rows would be enough, `n_observations` how often the query was observed,
-    and `is_standalone` whether some units may be excluded from a further observation.
-    """
-    description = describe_plan(plan, view)
-    if isinstance(plan.aggregation, Discovery):
-        raise ErrorEstimateUnavailable(
-            f"within: the width of simultaneous intervals for {description} depends on how many groups are named, "
-            "which is not known beforehand; omit simultaneous=True, or choose the budget with mu=, rho=, epsilon= or "
-            "share="
-        )
-    if is_standalone:
-        raise ErrorEstimateUnavailable(
-            f"within: some units may be excluded from a further observation of the {description}, and how many is "
-            "private; choose the budget with mu=, rho=, epsilon= or share="
-        )
-    needed = rows_needed(plan, view)
-    rows_known = rows is not None and rows.assumption is None and bool(np.isfinite(rows.by_cell).all())
-    if needed is None or not enough or rows_known or (rows is not None and rows.from_query):
-        remedy = (
-            "release it with" if not n_observations else "its observations are not yet precise enough; refine it with"
-        )
-        raise ErrorEstimateUnavailable(
-            f"within: the error of the {description} depends on the answer itself; {remedy} mu=, rho=, epsilon= or "
-            "share= first, then use within="
-        )
-    count = count_needed(plan, view) or plan
-    is_whole_table = plan.where is None and not plan.group_by and isinstance(plan.source, str)
-    public = ", or create the session with public_rows=" if is_whole_table else ""
-    group, smallest = (" in each group", "the smallest group") if plan.group_by else ("", "it")
-    code = count_code(count) or "query.count_needed"
-    assumed = f" (assumed that {rows.assumption})" if rows is not None and not n_observations else ""
-    raise ErrorEstimateUnavailable(
-        f"within: the error of the {description} depends on how many rows there are{group}, which no released count "
-        f"shows clearly enough{assumed}; release the {count.words} first ({code}), with a noise scale of "
-        f"at most 1/{PRECISE_COUNT_RATIO:.0f} of {smallest}{public}, or choose the budget with mu=, rho=, epsilon= or "
-        "share="
-    )
+
+def _of_units(query: LinearQuery, unit: PrivacyUnit, known: Known) -> Iterator[RowCounts]:
+    """The rows of the units of which the number is released, without the groups, if it is precise."""
+    if query.plan.group_keys is None and not isinstance(query.plan.source, PerUnit):
+        total = msgspec.structs.replace(query.plan, group_by=(), aggregation=CountUnits())
+        assumes = _rows_per_unit(query, unit) != 1
+        for number in _precise(total, known, UnitFeature):
+            yield _rows_of(query, unit, number, f"the released {total.words}", assumes=assumes)
+
+
+def _precise(counted: Plan, known: Known, feature_type: type[CountFeature | UnitFeature]) -> Iterator[float]:
+    """The released number, if it is precise."""
+    for noisy in _observed(counted, known, feature_type):
+        if noisy.single[0] > PRECISE_COUNT_RATIO * noisy.scale[0]:
+            yield float(noisy.single[0])

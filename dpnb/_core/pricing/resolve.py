@@ -6,16 +6,20 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import NoReturn
 
 import numpy as np
 
+from dpnb._core.pricing.public_knowledge import PRECISE_COUNT_RATIO, RowCounts, count_code, count_needed, rows_needed
+from dpnb._plan.measurements import AnyView, Discovery
+from dpnb._plan.plan import Plan, describe_plan
 from dpnb._target import Label, Target
 from dpnb.accounting.budget import Budget
 from dpnb.accounting.conversions import mu_from_epsilon
 from dpnb.accounting.exact import decimal_down, decimal_sqrt_up
 from dpnb.accounting.losses import GDP
 from dpnb.accounting.no_budget import NoBudget
-from dpnb.errors import BudgetExceeded, RequestError
+from dpnb.errors import BudgetExceeded, ErrorEstimateUnavailable, RequestError
 from dpnb.results.estimates.noisy import Cells
 
 # --- the refusal of Gaussian noise under a budget in pure DP ----------------------------------------------------------
@@ -29,6 +33,53 @@ def refuse_in_pure_dp(budget: Budget | NoBudget, description: str) -> None:
             ".top(k) or .idxmax() of a count, or a session with dpnb.Budget(epsilon, delta, pure_epsilon); nothing was "
             "charged"
         )
+
+
+# --- the refusal of a target whose error is not known -----------------------------------------------------------------
+
+
+def refuse_unknown_error(
+    plan: Plan, view: AnyView, rows: RowCounts | None, *, enough: bool, n_observations: int, is_standalone: bool
+) -> NoReturn:
+    """Raise an error that states what must be released before ``within=`` can be used.
+
+    `enough` says whether knowing the number of rows would be enough, `n_observations` how often the query was observed,
+    and `is_standalone` whether some units may be excluded from a further observation.
+    """
+    description = describe_plan(plan, view)
+    if isinstance(plan.aggregation, Discovery):
+        raise ErrorEstimateUnavailable(
+            f"within: the width of simultaneous intervals for {description} depends on how many groups are named, "
+            "which is not known beforehand; omit simultaneous=True, or choose the budget with mu=, rho=, epsilon= or "
+            "share="
+        )
+    if is_standalone:
+        raise ErrorEstimateUnavailable(
+            f"within: some units may be excluded from a further observation of the {description}, and how many is "
+            "private; choose the budget with mu=, rho=, epsilon= or share="
+        )
+    needed = rows_needed(plan, view)
+    rows_known = rows is not None and rows.assumption is None and bool(np.isfinite(rows.by_cell).all())
+    if needed is None or not enough or rows_known or (rows is not None and rows.from_query):
+        remedy = (
+            "release it with" if not n_observations else "its observations are not yet precise enough; refine it with"
+        )
+        raise ErrorEstimateUnavailable(
+            f"within: the error of the {description} depends on the answer itself; {remedy} mu=, rho=, epsilon= or "
+            "share= first, then use within="
+        )
+    count = count_needed(plan, view) or plan
+    is_whole_table = plan.where is None and not plan.group_by and isinstance(plan.source, str)
+    public = ", or create the session with public_rows=" if is_whole_table else ""
+    group, smallest = (" in each group", "the smallest group") if plan.group_by else ("", "it")
+    code = count_code(count) or "query.count_needed"
+    assumed = f" (assumed that {rows.assumption})" if rows is not None and not n_observations else ""
+    raise ErrorEstimateUnavailable(
+        f"within: the error of the {description} depends on how many rows there are{group}, which no released count "
+        f"shows clearly enough{assumed}; release the {count.words} first ({code}), with a noise scale of "
+        f"at most 1/{PRECISE_COUNT_RATIO:.0f} of {smallest}{public}, or choose the budget with mu=, rho=, epsilon= or "
+        "share="
+    )
 
 
 # --- the target of a release ------------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 import { element, type IView, setText } from '../dom/dom';
 import { Fold } from '../dom/fold';
+import { setTextWithTerms } from '../dom/terms';
 import { ODOMETERS_OVER_TIME } from '../timeline/contents';
 import { TimelineView } from '../timeline/timeline';
 import type { ISessionSnapshot } from '../protocol/snapshot';
@@ -7,9 +8,12 @@ import { FiltersView } from './filters';
 import { OdometersView } from './odometers';
 import { trans } from '../translation';
 
-/** What an expert looks up: the filters compared, every odometer, the odometers over time, and the ledger's file. */
+/** What an expert looks up: the loss, the filters compared, every odometer, also over time, and the ledger's file. */
 export class AccountingDetails implements IView<ISessionSnapshot> {
   readonly fold = new Fold('dpnb-accounting', trans.__('Accounting details'));
+  /** Where the reading of the odometer is shown. */
+  readonly losses = element('div', '');
+  private readonly _spent = element('p', 'dpnb-spent-loss');
   private readonly _filters = new FiltersView();
   private readonly _odometers = new OdometersView();
   private readonly _timeline = new TimelineView(ODOMETERS_OVER_TIME);
@@ -17,7 +21,8 @@ export class AccountingDetails implements IView<ISessionSnapshot> {
   private readonly _ledger = element('p', 'dpnb-ledger');
 
   constructor() {
-    this.fold.body.append(this._missing, this._filters.node, this._odometers.node, this._timeline.node, this._ledger);
+    this.fold.body.append(this.losses, this._spent, this._missing, this._filters.node, this._odometers.node);
+    this.fold.body.append(this._timeline.node, this._ledger);
   }
 
   get node(): HTMLElement {
@@ -32,6 +37,9 @@ export class AccountingDetails implements IView<ISessionSnapshot> {
     this._odometers.update(session);
     this._timeline.update(session.timeline);
     this._timeline.node.hidden = session.timeline.curves.length === 0;
+    const spent = trans.__('Spent: %1; a budget is rounded down, a guarantee up', session.spent_loss);
+    setTextWithTerms(this._spent, spent);
+    this._spent.hidden = session.gauges.some(gauge => gauge.kind === 'no-budget');
     setText(this._ledger, trans.__('Ledger: %1', session.ledger));
   }
 }

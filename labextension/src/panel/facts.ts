@@ -3,15 +3,13 @@ import { setTextWithTerms } from '../dom/terms';
 import type { ISessionSnapshot } from '../protocol/snapshot';
 import { trans } from '../translation';
 
-/** What is spent: first as a share of the budget, then in the measure of the filter. */
+/** What is spent, as a share of the budget. */
 export class SpentView implements IView<ISessionSnapshot> {
   private readonly _percent = element('div', 'dpnb-spent-percent');
-  private readonly _loss = element('div', 'dpnb-spent-loss');
-  readonly node = element('div', 'dpnb-spent', this._percent, this._loss);
+  readonly node = element('div', 'dpnb-spent', this._percent);
 
-  update({ spent, spent_loss: loss }: ISessionSnapshot): void {
+  update({ spent }: ISessionSnapshot): void {
     setText(this._percent, spent);
-    setTextWithTerms(this._loss, loss);
   }
 }
 

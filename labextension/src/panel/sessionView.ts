@@ -2,7 +2,7 @@ import { arrange, element, type IView, setText, Views } from '../dom/dom';
 import { Fold } from '../dom/fold';
 import { isOutOfDate } from '../dom/format';
 import { LogView } from '../log/log';
-import { type ISessionSnapshot, EXCLUDED_UNITS, ODOMETERS_PAUSED } from '../protocol/snapshot';
+import { type ISessionSnapshot, EXCLUDED_UNITS } from '../protocol/snapshot';
 import { BUDGET_OVER_TIME, ODOMETERS_OVER_TIME } from '../timeline/contents';
 import { TimelineView } from '../timeline/timeline';
 import { AccountingDetails } from './accountingDetails';
@@ -10,6 +10,7 @@ import { BudgetRequestsView } from './budgetRequests';
 import { ConnectionView } from './connection';
 import { GuaranteeView, SpentView } from './facts';
 import { GaugeView } from './gauge';
+import { LossesView } from './losses';
 import { MechanismsView } from './mechanisms';
 import { NextSteps } from './nextSteps';
 import { NoticeView } from './notice';
@@ -17,7 +18,7 @@ import type { ISessionActions, ISessionRequests } from './sessionActions';
 import { trans } from '../translation';
 
 /**
- * One session: what is left and spent, the guarantee, the odometer, mechanisms, timeline, log and accounting details.
+ * One session: what is left and spent, the guarantee, mechanisms, timeline, log and accounting details.
  *
  * Both the side panel and the widget below a cell use it.  It is updated in place, so that gauges are animated and the
  * reader's selection survives.
@@ -32,10 +33,9 @@ export class SessionView implements IView<ISessionSnapshot> {
   private readonly _spent = new SpentView();
   private readonly _guarantee = new GuaranteeView();
   private readonly _participation = new NoticeView('dpnb-participation', 'status');
-  private readonly _losses = element('div', 'dpnb-losses');
-  private readonly _lossViews = new Views(this._losses, () => new GaugeView());
-  /** In place of the odometer, and not only in the details. */
-  private readonly _paused = new NoticeView('dpnb-paused', 'status');
+  /** In the details; without a budget it is all that there is to show. */
+  private readonly _losses = new LossesView();
+  private readonly _lossesWithoutBudget = element('div', '');
   private readonly _next: NextSteps;
   private readonly _requests = new BudgetRequestsView();
   private readonly _mechanisms = new MechanismsView();
@@ -72,7 +72,7 @@ export class SessionView implements IView<ISessionSnapshot> {
       this._participation.node,
       this._guarantee.node
     );
-    this.node.append(this._losses, this._paused.node, this._requests.node, this._next.node, this._mechanisms.node);
+    this.node.append(this._lossesWithoutBudget, this._requests.node, this._next.node, this._mechanisms.node);
     this.node.append(this._overTime);
     if (this._log) {
       this.node.append(this._log.node);
@@ -99,16 +99,14 @@ export class SessionView implements IView<ISessionSnapshot> {
     this._spent.update(session);
     this._guarantee.update(session);
     this._participation.update({ text: session.participation, explanation: EXCLUDED_UNITS });
-    // Once odometers have stopped, the accumulator would repeat what is spent under another name.
-    const isPaused = session.odometers_paused !== null;
-    this._lossViews.update(isPaused ? [] : session.gauges.filter(gauge => gauge.kind === 'loss'));
-    this._paused.update({ text: session.odometers_paused, explanation: ODOMETERS_PAUSED });
+    this._losses.update(session);
     this._requests.update(session.budget_requests);
     this._next.update(session.next_steps);
     this._mechanisms.update(session.mechanisms);
     this._timeline.update(session.timeline);
     this._lossTimeline.update(session.timeline);
     const hasBudget = session.gauges.every(gauge => gauge.kind !== 'no-budget');
+    arrange(hasBudget ? this._details.losses : this._lossesWithoutBudget, [this._losses.node]);
     arrange(this._overTime, [(hasBudget ? this._timelineFold : this._lossFold).node]);
     this._log?.update(session);
     this._details.update(session);

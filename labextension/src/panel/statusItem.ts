@@ -29,9 +29,7 @@ export class StatusItem extends Widget {
     this._button.textContent = statusLine(this._model.view, this._headline.value) ?? '';
     const connection = session?.connection;
     const where = connection ? ` ${trans.__('Table %1', connection.where)}: ${connection.text}.` : '';
-    this._button.title = session
-      ? `${session.name}: ${session.guarantee}. ${session.spent} (${session.spent_loss}).${where}`
-      : '';
+    this._button.title = session ? `${session.name}: ${session.guarantee}. ${session.spent}.${where}` : '';
     this._button.classList.toggle('dpnb-mod-out-of-date', isOutOfDate(connection ?? null));
     this._button.classList.toggle('dpnb-mod-not-private', Boolean(session?.notice));
   }

@@ -16,6 +16,7 @@ export class OptionView {
   private readonly _barAfter = element('div', 'dpnb-picker-bar-after');
   private readonly _barCost = element('div', 'dpnb-picker-bar-cost');
   private readonly _error = new Fact('error', trans.__('Expected error'));
+  private readonly _inOneRelease = new Fact('once', trans.__('In one release'));
   private readonly _relativeError = new Fact('share', trans.__('Relative error'));
   private readonly _compare = new Fact('compare', trans.__('Compare with'), this.reference);
   private readonly _after = new Fact('after', trans.__('Headroom after'));
@@ -27,9 +28,8 @@ export class OptionView {
     this.label.append(trans.__('Cost'), ' ', this._cost);
     this.bar.append(this._barAfter, this._barCost);
     this.bar.setAttribute('aria-hidden', 'true'); // the text below states the same
-    for (const { node } of [this._error, this._relativeError, this._compare, this._after, this._times]) {
-      this.list.append(node);
-    }
+    const facts = [this._error, this._inOneRelease, this._relativeError, this._compare, this._after, this._times];
+    this.list.append(...facts.map(({ node }) => node));
     this.reference.type = 'number';
     this.reference.step = 'any';
     this.reference.placeholder = trans.__('an expected value');
@@ -46,6 +46,7 @@ export class OptionView {
     setText(this._cost, option.cost);
     setTextWithTerms(this._loss, option.loss === option.cost ? '' : `(${option.loss})`);
     this._error.show(option.error);
+    this._inOneRelease.show(option.in_one_release);
     this._relativeError.show(this._relativeTo(option));
     this._compare.node.hidden = option.error_value === null;
     this._after.show(option.after);

@@ -123,7 +123,7 @@ export class PickerView {
       this._refine,
       unanswered
     );
-    this.node.append(this._choosing, this._status, this._progress, this._refusal, this._ask.node);
+    this.node.append(this._count.node, this._choosing, this._status, this._progress, this._refusal, this._ask.node);
     this.node.append(this._countAnswer.node);
     this._build(presets);
   }
@@ -133,7 +133,7 @@ export class PickerView {
     ends.setAttribute('aria-hidden', 'true');
     const { head, bar, list, code } = this._option;
     const buttons = element('div', 'dpnb-picker-buttons', this._release.node, code);
-    this._choosing.append(this._count.node, presets, head, this._slider, ends, bar, list, buttons, this._facts);
+    this._choosing.append(presets, head, this._slider, ends, bar, list, buttons, this._facts);
   }
 
   /** Show a state that the kernel sent. */
@@ -192,9 +192,9 @@ export class PickerView {
     return answer.node;
   }
 
-  /** Whether the reader can choose a budget now. */
+  /** Whether the reader can choose a budget now, or release the count that comes first. */
   get isChoosing(): boolean {
-    return !this._choosing.hidden && !this._isReplaced;
+    return !(this._choosing.hidden && this._count.node.hidden) && !this._isReplaced;
   }
 
   /** Whether the reader can ask the curator for more, also where nothing is left to choose. */
@@ -216,9 +216,14 @@ export class PickerView {
     this._choosing.hidden = (isAnswered && !this._isOpen) || state.options.length === 0;
     this._current.hidden = state.current === null || this._choosing.hidden;
     this._refine.hidden = !isAnswered || this._isOpen || state.options.length === 0;
-    this._count.update(state.count_step, this._isOutdated);
+    this._drawCount(state);
     this._release.disabled = this._count.disabled = this._ask.disabled = false;
     setText(this._status, '');
+  }
+
+  /** The count to release first, also where the query is not offered before it. */
+  private _drawCount({ phase, count_step }: IPickerState): void {
+    this._count.update(phase === 'answered' && !this._isOpen ? null : count_step, this._isOutdated);
   }
 
   private _drawRefusal({ refusal }: IPickerState): void {
@@ -344,7 +349,9 @@ export class PickerView {
     this._isOutdated = isOutOfDate(connection);
     this.node.classList.toggle('dpnb-mod-out-of-date', this._isOutdated);
     this._drawOption();
-    this._count.update(this._state?.count_step ?? null, this._isOutdated);
+    if (this._state) {
+      this._drawCount(this._state);
+    }
   }
 
   /** Show the progress of a long release, in a separate line that screen readers do not repeat every second. */

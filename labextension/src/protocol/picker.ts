@@ -2,7 +2,7 @@
 
 import { isCount, isFields, isNumber, isProportion, isText, listOf, mapOf, oneOf, orNull } from './guards';
 
-export const VERSION = 5;
+export const VERSION = 6;
 
 /** One position of the slider: a target, with cost and expected error of its release. */
 export interface IOption {
@@ -21,6 +21,8 @@ export interface IOption {
   error: string;
   /** The expected error of the worst group as a number; null where it is not known or the units are mixed. */
   error_value: number | null;
+  /** For a refinement, the error that one release at the total loss would have had, in words; null if it is unknown. */
+  in_one_release: string | null;
   /** The error relative to the current answer, in words. */
   relative_error: string | null;
   /** The budget that would remain, in words; without a budget, the loss so far with this release. */
@@ -100,7 +102,7 @@ export interface IRenderedAnswer {
 /** The state of a budget picker. */
 export interface IPickerState {
   /** Version of the state; the browser displays no other. */
-  version: 5;
+  version: 6;
   /** "choosing", or "answered" once the answer is shown instead of the slider. */
   phase: 'choosing' | 'answered';
   /** The query in words. */
@@ -118,7 +120,8 @@ export interface IPickerState {
   /** Id, assigned by the browser, of the release whose outcome this state is the first to show. */
   completed_request: string | null;
   /**
-   * From the cheapest to the whole remaining budget; empty when nothing remains. Without a budget, up to a fixed loss.
+   * From the cheapest to the whole remaining budget; empty when nothing remains or a count comes first. Without a
+   * budget, up to a fixed loss.
    */
   options: IOption[];
   presets: IPreset[];
@@ -144,6 +147,7 @@ export const isOption = (value: unknown): value is IOption =>
   orNull(isText)(value.confirm) &&
   isText(value.error) &&
   orNull(isNumber)(value.error_value) &&
+  orNull(isText)(value.in_one_release) &&
   orNull(isText)(value.relative_error) &&
   isText(value.after) &&
   orNull(isProportion)(value.remaining) &&
@@ -182,7 +186,7 @@ export const isRenderedAnswer = (value: unknown): value is IRenderedAnswer =>
 
 export const isPickerState = (value: unknown): value is IPickerState =>
   isFields(value) &&
-  oneOf(5)(value.version) &&
+  oneOf(6)(value.version) &&
   oneOf('choosing', 'answered')(value.phase) &&
   isText(value.query) &&
   orNull(isText)(value.notice) &&

@@ -82,7 +82,7 @@ for make in (lambda: session.frame.count().release(mu=1), lambda: opened("1")):
         make()
     except dpnb.errors.InvalidValueError as error:
         print(str(error)[:24])
-print(exact(opened("2")), len(session.log()))
+print(exact(opened("2")), len(session.log))
 """
 
 

@@ -171,7 +171,7 @@ def test_functions_of_the_session_take_the_place_of_none_of_spark() -> None:
     try:
         with pytest.raises(SchemaError, match=r"Spark session: .*sessionOrder"):
             session.frame.count().release(mu=1)
-        assert not len(session.log())
+        assert not len(session.log)
     finally:
         active().conf.unset("spark.sql.functionResolution.sessionOrder")
     assert exact(session, lambda f: f["x"].sum()) == number

@@ -76,7 +76,7 @@ def bars(found: dict[str, Any], most: int) -> dict[str, list[Bar]]:
             *_individual(found.get("individual", {})),
         ],
         "Many requests, and starting": [
-            Bar(f"`session.log()` of {many.get('requests', 100_000):,} requests", 1, many.get("log"), "s"),
+            Bar(f"`session.log` of {many.get('requests', 100_000):,} requests", 1, many.get("log"), "s"),
             Bar("opening their ledger", 1, many.get("restart"), "s"),
             Bar("a snapshot for the panel", 10, _milli(many.get("snapshot")), "ms"),
             Bar("`import dpnb`", 0.35, starts.get("import"), "s"),

@@ -53,7 +53,7 @@ def many(many: dict[str, Any]) -> Iterator[str]:
     yield row("first query after that", f"{shown(many['first after restart'])} ms")
     yield row("gauges, first look", f"{many['gauges']:.1f} s")
     yield row("gauges, next look", f"{shown(many['gauges again'])} ms")
-    yield row("`session.log()`", f"{many['log']:.2f} s")
+    yield row("`session.log`", f"{many['log']:.2f} s")
     yield row("a snapshot for the panel after a release", f"{shown(many['snapshot'])} ms")
     yield ""
     yield from heading("kind of request, medians of a hundred", "first", "last", "ratio")

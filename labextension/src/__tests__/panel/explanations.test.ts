@@ -113,12 +113,12 @@ describe('the panel, where each unit has a budget of its own,', () => {
 describe('the panel, while odometers pause,', () => {
   const notices = (): HTMLElement[] => [...panel.node.querySelectorAll<HTMLElement>('.dpnb-paused')];
 
-  it('says so instead of a reading, outside the details, and links to the reason', async () => {
+  it('says so instead of a reading, in the details, and links to the reason', async () => {
     await model.show(live());
     const [said, silent] = notices();
     expect(said?.hidden).toBe(false);
     expect(found(panel.node, '.dpnb-losses').childElementCount).toBe(0);
-    expect(said?.closest('details')).toBeNull();
+    expect(said?.closest('.dpnb-accounting')).not.toBeNull();
     expect(said && found(said, '[role=status]').textContent).toBe(sharedSession().odometers_paused);
     expect(said && found(said, 'a').getAttribute('href')).toBe(`#${entry('odometers-paused').id}`);
     expect(silent?.hidden).toBe(true);

@@ -31,10 +31,12 @@ describe('a session without a budget', () => {
     expect(shown(sharedSession()).querySelector('[role="meter"]')).not.toBeNull();
   });
 
-  it('shows what the odometer reports, and what was spent', () => {
+  it('shows what the odometer reports, not only in the details, and what was spent', () => {
     const node = shown();
     expect(found(node, '.dpnb-losses .dpnb-gauge-text').textContent).toBe('loss so far at most 22.24');
-    expect(found(node, '.dpnb-spent').textContent).toBe('mu 3 spentno budget');
+    expect(found(node, '.dpnb-losses').closest('details')).toBeNull();
+    expect(found(node, '.dpnb-spent').textContent).toBe('mu 3 spent');
+    expect(found(node, '.dpnb-spent-loss').hidden).toBe(true);
   });
 
   it('shows the odometers over time instead of the budget', () => {

@@ -51,6 +51,18 @@ describe('LedgerPanel', () => {
     expect(panel.node.querySelectorAll('li[data-status=failed]')).toHaveLength(1);
   });
 
+  it('shows the headroom alone before the details, which have the odometer and the loss', async () => {
+    await model.show(live([sharedSession(0, { odometers_paused: null })]));
+    const meters = [...panel.node.querySelectorAll<HTMLElement>('[role=meter]')];
+    expect(meters.filter(meter => !meter.closest('.dpnb-accounting')).map(meter => meter.dataset.gauge)).toEqual([
+      'headroom'
+    ]);
+    const details = found(panel.node, '.dpnb-accounting');
+    expect(details.hasAttribute('open')).toBe(false);
+    expect(found(details, '.dpnb-losses').childElementCount).toBe(1);
+    expect(found(details, '.dpnb-spent-loss').textContent).toContain(`Spent: ${sharedSession().spent_loss};`);
+  });
+
   it('says loudly what is not real', async () => {
     await model.show(live([sharedSession(1)]));
     expect(panel.node.querySelector('[role=alert]')?.textContent).toBe('REHEARSAL: mock data, not real');

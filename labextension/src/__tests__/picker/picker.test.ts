@@ -12,6 +12,7 @@ const option = (mu: string, remaining: number, error_value: number | null): IOpt
   confirm: null,
   error: error_value === null ? 'unknown' : `± ${error_value} mdvis at 95% (noise)`,
   error_value,
+  in_one_release: null,
   relative_error: null,
   after: `${100 * remaining}% left`,
   remaining,
@@ -21,7 +22,7 @@ const option = (mu: string, remaining: number, error_value: number | null): IOpt
 function state(changes: Partial<IPickerState> = {}): IPickerState {
   const all = { ...option('1', 0, 0.1), target: { share: '1' }, cost: '100.0% of the budget, all that is left' };
   return {
-    version: 5,
+    version: 6,
     phase: 'choosing',
     query: 'mean of mdvis by coins',
     notice: null,
@@ -423,6 +424,16 @@ describe('PickerView, before a large cost,', () => {
   });
 });
 
+describe('PickerView, for a refinement,', () => {
+  it('shows what one release at the total would have given', () => {
+    const once = '± 0.3 at mu 0.5';
+    view.update(state({ options: [{ ...option('0.5', 0.5, 0.8), in_one_release: once }] }));
+    expect(get('once').textContent).toBe(once);
+    view.update(state({ options: [option('0.5', 0.5, 0.8)] }));
+    expect(get('once').parentElement?.hidden).toBe(true);
+  });
+});
+
 describe('PickerView, with an unknown error,', () => {
   const count_step = {
     text: 'Expected error unknown: it depends on the number of rows.',
@@ -464,6 +475,15 @@ describe('PickerView, with an unknown error,', () => {
     view.update(state({ ...ANSWERED, count_answer }));
     expect(get('count-answer').hidden).toBe(false);
     expect(view.focusAnswer()).toBe(get('answer'));
+  });
+
+  it('offers nothing else while the count comes first', () => {
+    view.update({ ...unknown, options: [] });
+    expect(get('count').hidden).toBe(false);
+    expect(get('choosing').hidden).toBe(true);
+    expect(view.isChoosing).toBe(true); // so that it follows counts that are released elsewhere
+    get('count-release').click();
+    expect(releaseCount).toHaveBeenCalledTimes(1);
   });
 
   it('confirms a large count, too', () => {
