@@ -14,8 +14,9 @@ from dpnb._backends.text_table import TextTable
 from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb.curator.tally import ColumnSummary, UnitSummary, values_that_count
 from dpnb.errors import SchemaError
-from dpnb.schema import END_OF_DAY, Bounded, Categories, ColumnType, Dates, Key, Text
+from dpnb.schema import Bounded, Categories, ColumnType, Dates, Key, Text
 from dpnb.session.declaration import Declaration
+from dpnb.times import END_OF_DAY
 
 MANY = Fraction(1, 20)
 """If more than this share of the values does not count, the advice is to fix them, otherwise only to know of them."""

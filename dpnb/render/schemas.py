@@ -10,7 +10,8 @@ from dpnb.render.page import FAINT, box_html, title_html, with_notice
 from dpnb.render.tables import LEFT, WIDTH, Shown, facts_part, shown_as, table_text
 from dpnb.results.display import Explanation, to_html, to_text
 from dpnb.results.schema import TableSchema, TablesSchema
-from dpnb.schema import END_OF_DAY, Bounded, Categories, ColumnType, Dates, Key, Text
+from dpnb.schema import Bounded, Categories, ColumnType, Dates, Key, Text
+from dpnb.times import END_OF_DAY
 
 # --- explanations as text and as HTML ---------------------------------------------------------------------------------
 

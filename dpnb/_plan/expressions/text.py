@@ -27,6 +27,7 @@ from dpnb._plan.expressions.nodes import (
     Literal,
     Lookup,
     MatchText,
+    Node,
     Not,
     OnlyWhere,
     Or,
@@ -42,7 +43,8 @@ from dpnb._plan.expressions.nodes import (
     renamed,
     with_arguments,
 )
-from dpnb.schema import Key, iso_time
+from dpnb.schema import Key
+from dpnb.times import iso_time, without_midnight
 
 FREQUENCIES: dict[PeriodUnit, str] = {
     "hour": "h",
@@ -62,6 +64,9 @@ MAX_LISTED = 6
 MAX_NAME, MAX_KEY = 60, 40
 """Characters of a name that an analyst chose, and of a key of a lookup, in descriptions."""
 
+_IN_UTC = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?)Z")
+"""A point in time as `dpnb.times.constant_text` writes it for dates in UTC."""
+
 _PLAIN_NAME = re.compile(r"[^\W\d]\w*")
 
 
@@ -71,7 +76,7 @@ def words(node: Expression) -> str:
         case Column(name):
             return name
         case Literal(value):
-            return _value(value)
+            return _constant(value)
         case Arithmetic("-", Literal(0), inner):
             return f"-{operand(inner)}"
         case Arithmetic(operator, left, right) | Compare(operator, left, right):
@@ -95,17 +100,17 @@ def words(node: Expression) -> str:
         case IsNull(inner):
             return f"{operand(inner)}.isna()"
         case FillNull(inner, value):
-            return f"{operand(inner)}.fillna({_value(value)})"
+            return f"{operand(inner)}.fillna({_constant(value)})"
         case Clip(inner, low, high):
             return f"{operand(inner)}.clip({_value(low)}, {_value(high)})"
         case Round(inner, decimals):
             return f"{operand(inner)}.round({decimals or ''})"
         case Where(condition, Literal(value), otherwise):
-            return f"where({words(condition)}, {_value(value)}, {words(otherwise)})"
+            return f"where({words(condition)}, {_constant(value)}, {words(otherwise)})"
         case Where(condition, inner, otherwise):
             return f"{operand(inner)}.where({words(condition)}, {words(otherwise)})"
         case OnlyWhere(condition, Literal(value)):
-            return f"where({words(condition)}, {_value(value)})"
+            return f"where({words(condition)}, {_constant(value)})"
         case OnlyWhere(condition, inner):
             return f"{operand(inner)}.where({words(condition)})"
         case MatchText(relation, inner, text):
@@ -146,14 +151,28 @@ def _within(node: WithinUnit) -> str:
 
 
 def explained(node: Expression) -> str:
-    """`words`, in which every name that the analyst chose says which columns it is made from.
+    """`words`, in which every name that the analyst chose says which columns it is made from, and every date its zone.
 
     A lookup has a name, and bins have labels, that need not be about the column that they read.
     """
     if isinstance(node, Column):
         return node.name
-    with_names = [one for one in nodes_of(node) if isinstance(one, Lookup | Cut)]
-    return words(_explained(node) if with_names else node)
+    explains = [one for one in nodes_of(node) if isinstance(one, Lookup | Cut | Seconds | Period) or has_zone(one)]
+    return words(_explained(node) if explains else node)
+
+
+def has_zone(node: Node) -> bool:
+    """Whether a node is computed from the local time of a zone."""
+    return isinstance(node, Period) or (isinstance(node, ExtractDatePart) and node.part not in ("days", "seconds"))
+
+
+def with_zone(text: str, node: Node) -> str:
+    """The text of a part of a date, or of another node that depends on a zone, with the zone."""
+    if isinstance(node, Cut):
+        return f"{text} (UTC)" if node.dates else text
+    if isinstance(node, Lookup):  # the name of a day or a month
+        return with_zone(text, node.inner[0]) if len(node.inner) == 1 else text
+    return f"{text} ({node.zone})" if has_zone(node) or isinstance(node, Seconds) else text
 
 
 def named(name: str, node: Expression) -> str:
@@ -180,8 +199,10 @@ def _explained(node: Expression) -> Expression:
             return Column(_lookup_text(node))
         case Cut() if not _are_intervals(node):
             text = words(with_arguments(node, _explained)).removesuffix(")")
-            return Column(f"{text}, labels={_listed(tuple(map(_short_key, node.labels)))})")
-    return with_arguments(node, _explained)
+            return Column(with_zone(f"{text}, labels={_listed(tuple(map(_short_key, node.labels)))})", node))
+    explained_inside = with_arguments(node, _explained)
+    needs_zone = isinstance(node, Cut | Seconds) or has_zone(node)
+    return Column(with_zone(words(explained_inside), node)) if needs_zone else explained_inside
 
 
 def _lookup_text(node: Lookup, wanted: Collection[Key] = ()) -> str:
@@ -262,6 +283,12 @@ def operand(node: Expression) -> str:
     return f"({text})" if isinstance(node, _OPERATIONS) else text
 
 
+def _constant(value: object) -> str:
+    """A constant of an expression; of a point in time in UTC, which has a Z, it says so."""
+    in_utc = isinstance(value, str) and _IN_UTC.fullmatch(value)
+    return repr(f"{without_midnight(in_utc[1])} UTC") if in_utc else _value(value)
+
+
 def _value(value: object) -> str:
     """A constant; a whole number without a decimal point, and the largest double as infinity."""
     if isinstance(value, float) and abs(value) == sys.float_info.max:
@@ -270,5 +297,5 @@ def _value(value: object) -> str:
 
 
 def _listed(values: tuple[object, ...]) -> str:
-    shown = [_value(value) for value in values[:MAX_LISTED]]
+    shown = [_constant(value) for value in values[:MAX_LISTED]]
     return f"[{', '.join(shown)}{', ...' if len(values) > MAX_LISTED else ''}]"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Generic, NoReturn, TypeVar
 
 from dpnb._plan.expressions.nodes import DatePart, Expression, ExtractDatePart, Lookup
 from dpnb._plan.expressions.periods import period_of
 from dpnb._plan.expressions.text import as_operand, operand, words
-from dpnb.errors import PlanError
+from dpnb.errors import PlanError, UnsupportedError
 from dpnb.frame.compatibility.docstrings import describe_options
 from dpnb.frame.compatibility.options import check_options
 from dpnb.frame.compatibility.unsupported import UnsupportedOperations
@@ -36,6 +36,8 @@ class DateParts(UnsupportedOperations, Generic[C]):
         Makes a column of an expression.
     node : expression
         The dates.
+    zone : str
+        The zone in whose local time the parts are.
 
     Examples
     --------
@@ -45,16 +47,16 @@ class DateParts(UnsupportedOperations, Generic[C]):
     <private table: age, cost, plan, admitted, note where admitted.dt.month == 3>
     """
 
-    __slots__ = ("_date", "_new")
+    __slots__ = ("_date", "_new", "_zone")
 
-    def __init__(self, new: Callable[[Expression], C], node: Expression) -> None:
-        self._new, self._date = new, node
+    def __init__(self, new: Callable[[Expression], C], node: Expression, zone: str) -> None:
+        self._new, self._date, self._zone = new, node, zone
 
     def _description(self) -> str:
         return f"{words(self._date)}.dt"
 
     def _part(self, part: DatePart) -> C:
-        return self._new(ExtractDatePart(part, self._date))
+        return self._new(ExtractDatePart(part, self._date, self._zone))
 
     @property
     def year(self) -> C:
@@ -130,7 +132,7 @@ class DateParts(UnsupportedOperations, Generic[C]):
     def _named(self, part: DatePart, call: str, first: int, names: tuple[str, ...]) -> C:
         keys = tuple((first + place,) for place in range(len(names)))
         name = f"{operand(self._date)}.dt.{call}()"
-        return self._new(Lookup(name, (ExtractDatePart(part, self._date),), keys, names))
+        return self._new(Lookup(name, (ExtractDatePart(part, self._date, self._zone),), keys, names))
 
     # --- periods -----------------------------------------------------------------------------------------------
 
@@ -176,7 +178,7 @@ class DateParts(UnsupportedOperations, Generic[C]):
         >>> session.frame["date"].dt.to_period("M").value_counts().description
         "count of rows by date.dt.to_period('M')"
         """
-        return self._new(period_of(self._date, freq))
+        return self._new(period_of(self._date, freq, self._zone))
 
     def floor(self, freq: object, **options: object) -> C:
         """The same as `to_period`.
@@ -215,6 +217,54 @@ class DateParts(UnsupportedOperations, Generic[C]):
                 f"{date_format!r}; use a part such as {as_operand(self._date)}.dt.month, or .dt.to_period('M')"
             )
         return self.day_name() if freq == "%A" else self.month_name() if freq == "%B" else self.to_period(freq)
+
+    # --- zones -------------------------------------------------------------------------------------------------
+
+    def tz_convert(self, tz: object) -> NoReturn:
+        """Refused: the zone of a column is declared, so that all of its parts and constants are in one local time.
+
+        Raises
+        ------
+        UnsupportedError
+            Always; it names the declaration.
+
+        Examples
+        --------
+        >>> df["admitted"].dt.tz_convert("Europe/Berlin")
+        Traceback (most recent call last):
+        ...
+        dpnb.errors.UnsupportedError: ...
+        """
+        self._refuse_zone("tz_convert", tz)
+
+    def tz_localize(self, tz: object, **_: object) -> NoReturn:
+        """Refused, as `tz_convert` is.
+
+        Raises
+        ------
+        UnsupportedError
+            Always; it names the declaration.
+
+        Examples
+        --------
+        >>> df["admitted"].dt.tz_localize("Europe/Berlin")
+        Traceback (most recent call last):
+        ...
+        dpnb.errors.UnsupportedError: ...
+        """
+        self._refuse_zone("tz_localize", tz)
+
+    def _refuse_zone(self, method: str, tz: object) -> NoReturn:
+        column = words(self._date)
+        zone = tz if isinstance(tz, str) else getattr(tz, "key", None)
+        if zone == self._zone:
+            remedy = f"its parts are in {zone} already; leave out .dt.{method}"
+        else:
+            written = "Europe/Berlin" if not isinstance(zone, str) else zone
+            remedy = f"the curator declares it in the schema, as in dpnb.Dates(first, last, zone={written!r})"
+        raise UnsupportedError(
+            f".dt.{method} of {column}: the zone of a column is declared, and {column} is in {self._zone}; {remedy}"
+        )
 
     # --- durations ---------------------------------------------------------------------------------------------
 
