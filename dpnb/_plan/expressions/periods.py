@@ -21,6 +21,7 @@ back, is one period.
 
 from __future__ import annotations
 
+import math
 import re
 from functools import lru_cache, reduce
 
@@ -50,10 +51,13 @@ from dpnb._plan.expressions.nodes import (
 )
 from dpnb._plan.expressions.text import words
 from dpnb.errors import PlanError
-from dpnb.times import seconds_of
+from dpnb.times import UTC_ZONE, seconds_of
 
 MAX_PERIODS = 100_000
 """Largest number of periods between the declared dates."""
+
+ANY_DATES = Timestamp(-math.inf, math.inf)
+"""The type of dates in UTC, whatever their bounds are."""
 
 ALIASES: dict[str, PeriodUnit] = {
     **dict.fromkeys(["h", "H"], "hour"),
@@ -66,7 +70,7 @@ ALIASES: dict[str, PeriodUnit] = {
 """The frequencies of pandas, old and new, that are periods of the calendar."""
 
 
-def period_of(node: Expression, freq: object, zone: str) -> Period:
+def period_of(node: Expression, freq: object, zone: str = UTC_ZONE) -> Period:
     """The periods of a date column, by one of the frequencies in the module docstring (text or pandas offset)."""
     alias = getattr(freq, "freqstr", freq)
     unit = ALIASES.get(alias) if isinstance(alias, str) else None
@@ -112,25 +116,25 @@ def start_of(unit: PeriodUnit, index: int) -> int:
     return int(np.datetime64(months, "M").astype("datetime64[s]").astype(np.int64))
 
 
-def date_constant(node: Expression, kind: Dtype, text: str, dates: Timestamp | None = None) -> str:
+def date_constant(node: Expression, kind: Dtype, text: str, dates: Timestamp = ANY_DATES) -> str:
     """A text that is compared with dates or periods: a year or a month means its first instant, as in pandas.
 
     For dates it gets its distance from UTC.  For periods, of the dates `dates`, it is the label of the period that
     starts at the date, if one does.  The texts that are compared with other expressions do not change.
     """
-    if isinstance(kind, Timestamp):
-        return as_constant(node, kind, _full_date(text))
-    if not isinstance(node, Period) or dates is None:
-        return text
     try:
+        if isinstance(kind, Timestamp):
+            return as_constant(node, kind, _full_date(text))
+        if not isinstance(node, Period):
+            return text
         seconds = _local_seconds(node, dates, text)
     except PlanError:
-        return text
+        return text  # refused where the type of the expression is found
     index = _index(node.unit, seconds)
     return _labels(node.unit, index, index)[0] if start_of(node.unit, index) == seconds else _full_date(text)
 
 
-def compared(node: Period, operator: ComparisonOperator, text: str, dates: Timestamp) -> Expression:
+def compared(node: Period, operator: ComparisonOperator, text: str, dates: Timestamp = ANY_DATES) -> Expression:
     """A comparison of periods with a date: by the starts of the periods, as a comparison of the dates themselves."""
     if operator in ("==", "!="):
         return Compare(operator, node, Literal(text))

@@ -27,7 +27,6 @@ from dpnb._plan.expressions.nodes import (
     Literal,
     Lookup,
     MatchText,
-    Node,
     Not,
     OnlyWhere,
     Or,
@@ -44,7 +43,7 @@ from dpnb._plan.expressions.nodes import (
     with_arguments,
 )
 from dpnb.schema import Key
-from dpnb.times import iso_time, without_midnight
+from dpnb.times import UTC_ZONE, iso_time, without_midnight
 
 FREQUENCIES: dict[PeriodUnit, str] = {
     "hour": "h",
@@ -151,28 +150,38 @@ def _within(node: WithinUnit) -> str:
 
 
 def explained(node: Expression) -> str:
-    """`words`, in which every name that the analyst chose says which columns it is made from, and every date its zone.
+    """`words`, in which every name that the analyst chose says which columns it is made from, and the zone of dates.
 
     A lookup has a name, and bins have labels, that need not be about the column that they read.
     """
     if isinstance(node, Column):
         return node.name
-    explains = [one for one in nodes_of(node) if isinstance(one, Lookup | Cut | Seconds | Period) or has_zone(one)]
-    return words(_explained(node) if explains else node)
+    has_names = any(isinstance(one, Lookup | Cut) for one in nodes_of(node))
+    return words(_explained(node) if has_names else node) + _zones(node)
 
 
-def has_zone(node: Node) -> bool:
-    """Whether a node is computed from the local time of a zone."""
-    return isinstance(node, Period) or (isinstance(node, ExtractDatePart) and node.part not in ("days", "seconds"))
+def stated_zone(node: object) -> str | None:
+    """The zone that the words of a node state: that of a part or period of dates, or of its own constants."""
+    match node:
+        case Period(zone=zone) | Seconds(zone=zone):
+            return zone
+        case ExtractDatePart(part, zone=zone) if part not in ("days", "seconds"):  # of a duration
+            return zone
+        case Cut(dates=True):
+            return UTC_ZONE
+    return None
 
 
-def with_zone(text: str, node: Node) -> str:
-    """The text of a part of a date, or of another node that depends on a zone, with the zone."""
-    if isinstance(node, Cut):
-        return f"{text} (UTC)" if node.dates else text
-    if isinstance(node, Lookup):  # the name of a day or a month
-        return with_zone(text, node.inner[0]) if len(node.inner) == 1 else text
-    return f"{text} ({node.zone})" if has_zone(node) or isinstance(node, Seconds) else text
+def _zones(node: Expression) -> str:
+    """The zones of the dates from whose local time an expression is computed, in words."""
+    columns: dict[str, set[str]] = {}
+    for one in nodes_of(node):
+        zone = stated_zone(one)
+        if zone is not None:
+            columns.setdefault(zone, set()).update(columns_of(one))
+    if len(columns) > 1:
+        return f" ({', '.join(f'{name} in {zone}' for zone in columns for name in sorted(columns[zone]))})"
+    return "".join(f" ({zone})" for zone in columns)
 
 
 def named(name: str, node: Expression) -> str:
@@ -199,10 +208,8 @@ def _explained(node: Expression) -> Expression:
             return Column(_lookup_text(node))
         case Cut() if not _are_intervals(node):
             text = words(with_arguments(node, _explained)).removesuffix(")")
-            return Column(with_zone(f"{text}, labels={_listed(tuple(map(_short_key, node.labels)))})", node))
-    explained_inside = with_arguments(node, _explained)
-    needs_zone = isinstance(node, Cut | Seconds) or has_zone(node)
-    return Column(with_zone(words(explained_inside), node)) if needs_zone else explained_inside
+            return Column(f"{text}, labels={_listed(tuple(map(_short_key, node.labels)))})")
+    return with_arguments(node, _explained)
 
 
 def _lookup_text(node: Lookup, wanted: Collection[Key] = ()) -> str:

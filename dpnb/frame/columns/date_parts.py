@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Generic, NoReturn, TypeVar
+from typing import Generic, TypeVar
 
 from dpnb._plan.expressions.nodes import DatePart, Expression, ExtractDatePart, Lookup
 from dpnb._plan.expressions.periods import period_of
 from dpnb._plan.expressions.text import as_operand, operand, words
-from dpnb.errors import PlanError, UnsupportedError
+from dpnb.errors import PlanError
 from dpnb.frame.compatibility.docstrings import describe_options
 from dpnb.frame.compatibility.options import check_options
 from dpnb.frame.compatibility.unsupported import UnsupportedOperations
@@ -28,7 +28,7 @@ FORMATS = {"%Y-%m-%d": "D", "%F": "D", "%Y-%m": "M", "%Y": "Y", "%A": "%A", "%B"
 
 @describe_options
 class DateParts(UnsupportedOperations, Generic[C]):
-    """Parts of a date column as whole numbers, their names and periods as categories.
+    """Parts of a date column as whole numbers, their names and periods as categories, in its declared zone.
 
     Parameters
     ----------
@@ -217,54 +217,6 @@ class DateParts(UnsupportedOperations, Generic[C]):
                 f"{date_format!r}; use a part such as {as_operand(self._date)}.dt.month, or .dt.to_period('M')"
             )
         return self.day_name() if freq == "%A" else self.month_name() if freq == "%B" else self.to_period(freq)
-
-    # --- zones -------------------------------------------------------------------------------------------------
-
-    def tz_convert(self, tz: object) -> NoReturn:
-        """Refused: the zone of a column is declared, so that all of its parts and constants are in one local time.
-
-        Raises
-        ------
-        UnsupportedError
-            Always; it names the declaration.
-
-        Examples
-        --------
-        >>> df["admitted"].dt.tz_convert("Europe/Berlin")
-        Traceback (most recent call last):
-        ...
-        dpnb.errors.UnsupportedError: ...
-        """
-        self._refuse_zone("tz_convert", tz)
-
-    def tz_localize(self, tz: object, **_: object) -> NoReturn:
-        """Refused, as `tz_convert` is.
-
-        Raises
-        ------
-        UnsupportedError
-            Always; it names the declaration.
-
-        Examples
-        --------
-        >>> df["admitted"].dt.tz_localize("Europe/Berlin")
-        Traceback (most recent call last):
-        ...
-        dpnb.errors.UnsupportedError: ...
-        """
-        self._refuse_zone("tz_localize", tz)
-
-    def _refuse_zone(self, method: str, tz: object) -> NoReturn:
-        column = words(self._date)
-        zone = tz if isinstance(tz, str) else getattr(tz, "key", None)
-        if zone == self._zone:
-            remedy = f"its parts are in {zone} already; leave out .dt.{method}"
-        else:
-            written = "Europe/Berlin" if not isinstance(zone, str) else zone
-            remedy = f"the curator declares it in the schema, as in dpnb.Dates(first, last, zone={written!r})"
-        raise UnsupportedError(
-            f".dt.{method} of {column}: the zone of a column is declared, and {column} is in {self._zone}; {remedy}"
-        )
 
     # --- durations ---------------------------------------------------------------------------------------------
 

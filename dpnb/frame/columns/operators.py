@@ -27,7 +27,7 @@ from dpnb._plan.expressions.nodes import (
     negative,
     small_enough,
 )
-from dpnb._plan.expressions.periods import compared, date_constant
+from dpnb._plan.expressions.periods import ANY_DATES, compared, date_constant
 from dpnb._plan.expressions.rules import dtype_of
 from dpnb._plan.expressions.text import words
 from dpnb.copying import safe_repr
@@ -93,22 +93,19 @@ class ColumnOperators(UnsupportedOperations):
         if isinstance(other, str | date | np.datetime64):
             text = self._date_or_text(other, operator)
             if isinstance(self._node, Period):
-                return self._new(compared(self._node, operator, text, self._dates_of(self._node)))
+                return self._new(compared(self._node, operator, text, self._dates()))
             other = text
         return self._new(Compare(operator, self._node, self._other(other, operator)))
 
     def _date_or_text(self, value: object, where: str) -> str:
         """A text, or a date as a text, as it is compared with this column."""
         kind = dtype_of(self._node, self._view.schema)
-        dates = self._dates_of(self._node) if isinstance(self._node, Period) else None
-        return date_constant(self._node, kind, str(constant(value, f"{words(self._node)} {where}")), dates)
+        return date_constant(self._node, kind, str(constant(value, f"{words(self._node)} {where}")), self._dates())
 
-    def _dates_of(self, node: Period) -> Timestamp:
-        """The type of the dates of some periods."""
-        kind = dtype_of(node.inner, self._view.schema)
-        if not isinstance(kind, Timestamp):  # unreachable: `dtype_of` has refused the periods
-            raise TypeError(type(kind).__name__)
-        return kind
+    def _dates(self) -> Timestamp:
+        """The type of the dates, of which this column is periods."""
+        kind = dtype_of(self._node.inner, self._view.schema) if isinstance(self._node, Period) else None
+        return kind if isinstance(kind, Timestamp) else ANY_DATES
 
     def _chosen(self, condition: Expression, one: object, other: object, verb: str) -> Self:
         """One of two values of these rows, of which one may be a null."""

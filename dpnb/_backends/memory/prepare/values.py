@@ -119,7 +119,7 @@ def _float(value: Any) -> float:
         return math.nan
 
 
-def seconds(values: NDArray[Any], zone: Zone | None) -> NDArray[np.float64]:
+def seconds(values: NDArray[Any], zone: Zone | None = None) -> NDArray[np.float64]:
     """Points in time in seconds since 1970; NaN for any other value.
 
     A value without a zone of its own is local time of `zone`, None for UTC.
