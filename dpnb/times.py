@@ -166,6 +166,10 @@ class Zone(msgspec.Struct, frozen=True, dict=True):
         return Zone(self.name, tuple(sorted(distances.items()))) if agree and self.name == other.name else None
 
 
+UTC_TIME = Zone(UTC_ZONE, ((0, 0),))
+"""The local time of a column that declares no zone."""
+
+
 def zone_of(name: str, offsets: Offsets) -> Zone:
     """A zone by its table; the same value for equal arguments, so that what is computed from the table is kept."""
     return _zone_of(name, tuple(offsets))

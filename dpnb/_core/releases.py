@@ -155,7 +155,7 @@ class ReleasePipeline(NotCopyable):
             **({} if excluded else self.intervals_of(reader, table)),
             group_values=() if table else GroupValues.of(query, view, self._unit_of(plan), self._number),
             is_refined=len(refinement.observations) > 1,
-            dates=dates_of(plan.aggregation, view),
+            dates=dates_of(plan.aggregation, view, reader.schema),
             plan=plan,
             view=view,
             cost=cost[0],

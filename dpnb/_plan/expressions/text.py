@@ -157,7 +157,7 @@ def explained(node: Expression) -> str:
     if isinstance(node, Column):
         return node.name
     has_names = any(isinstance(one, Lookup | Cut) for one in nodes_of(node))
-    return words(_explained(node) if has_names else node) + _zones(node)
+    return words(_explained(node) if has_names else node) + zones_in_words(node)
 
 
 def stated_zone(node: object) -> str | None:
@@ -172,13 +172,13 @@ def stated_zone(node: object) -> str | None:
     return None
 
 
-def _zones(node: Expression) -> str:
+def zones_in_words(node: Expression) -> str:
     """The zones of the dates from whose local time an expression is computed, in words."""
     columns: dict[str, set[str]] = {}
     for one in nodes_of(node):
         zone = stated_zone(one)
         if zone is not None:
-            columns.setdefault(zone, set()).update(columns_of(one))
+            columns.setdefault(zone, set()).update(inner.name for inner in nodes_of(one) if isinstance(inner, Column))
     if len(columns) > 1:
         return f" ({', '.join(f'{name} in {zone}' for zone in columns for name in sorted(columns[zone]))})"
     return "".join(f" ({zone})" for zone in columns)
