@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import math
 import re
+from datetime import datetime
 from functools import lru_cache, reduce
 
 import numpy as np
@@ -170,8 +171,12 @@ def _between(node: Expression, dates: Timestamp, start: int | None, end: int | N
 
 def _local_seconds(node: Period, dates: Timestamp, text: str) -> float:
     """The local time that a text means, in seconds since 1970."""
-    constant = as_constant(node, dates, _full_date(text))
-    return seconds_of(constant.removesuffix("Z") if dates.zone is None else constant[: len("2017-06-05T14:00:00")])
+    full = _full_date(text)
+    constant = as_constant(node, dates, full)  # refuses what is not a date
+    moment = datetime.fromisoformat(full)
+    if moment.tzinfo is not None:  # else it is a local time itself, even if no clock shows it
+        moment = datetime.fromisoformat(constant).replace(tzinfo=None)
+    return seconds_of(moment.isoformat())
 
 
 def _index(unit: PeriodUnit, seconds: float) -> int:
