@@ -180,6 +180,11 @@ def _zone_of(name: str, offsets: Offsets) -> Zone:
     return Zone(name, offsets)
 
 
+def is_utc(zone: str) -> bool:
+    """Whether a zone that a table states is UTC, under one of its names."""
+    return zone in ("UTC", "Etc/UTC", "Etc/UCT", "UCT", "Zulu", "Etc/Zulu", "GMT", "Etc/GMT", "+00:00", "Z")
+
+
 def distance_text(ahead: int) -> str:
     """A distance from UTC as ISO text, such as ``+02:00``; with seconds where local time was not in whole minutes."""
     hours, rest = divmod(abs(ahead), 3600)

@@ -107,7 +107,12 @@ def column_words(column: ColumnType, missing: tuple[str, ...] = ()) -> tuple[str
             return kind, values, COUNTS[column.outside], f"{texts}, NaN, infinity, anything but a number"
         case Dates():
             values = f"{column.first} to {column.last.removesuffix(END_OF_DAY)}"
-            return "dates", values, COUNTS[column.outside], f"{texts}, anything but a date in ISO 8601"
+            return (
+                f"dates in {column.zone}",
+                values,
+                COUNTS[column.outside],
+                f"{texts}, anything but a date in ISO 8601",
+            )
         case Categories():
             return "categories", _listed(column.values), "", f"{texts}, any other value"
         case Text():

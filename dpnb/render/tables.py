@@ -85,10 +85,10 @@ def _texts(estimates: Estimates, arrays: IntervalArrays) -> list[tuple[str, str]
     if estimates.dates:
         cells = (arrays.value, arrays.low, arrays.high)
         dates = estimates.dates * len(estimates.keys)
-        ends = (cell.ravel().tolist() for cell in cells)
-        for index, (zone, value, low, high) in enumerate(zip(dates, *ends, strict=True)):
+        columns = (cell.ravel().tolist() for cell in cells)
+        for index, (zone, *column) in enumerate(zip(dates, *columns, strict=True)):
             if zone is not None:
-                numbers[index] = date_with_interval(value, low, high, zone)
+                numbers[index] = date_with_interval(column[0], column[1], column[2], zone)
     if estimates.decimals is not None:
         cells = (arrays.displayed, arrays.low, arrays.high)
         decimals = estimates.decimals * len(estimates.keys)

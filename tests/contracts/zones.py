@@ -18,7 +18,6 @@ import numpy as np
 import pandas as pd
 
 import dpnb
-from dpnb._backends import MemoryBackend
 from dpnb._backends.lazy.expressions import NarwhalsEvaluator
 from dpnb._backends.lazy.lazy_table import LazyTable, engine_table
 from dpnb._backends.memory.evaluate import NumpyEvaluator
@@ -26,6 +25,7 @@ from dpnb._backends.memory.prepare.prepared_table import prepare
 from dpnb._plan.expressions.dtypes import Boolean, Categorical
 from dpnb._plan.expressions.nodes import Expression
 from dpnb._plan.expressions.rules import dtype_of
+from dpnb._plan.plan import describe_plan
 from dpnb._plan.privacy_unit import privacy_unit_from
 from dpnb.frame import Frame
 from dpnb.frame.view import TableView
@@ -48,11 +48,9 @@ ZONES = tuple(DECLARED)
 class Zoned:
     """Rows whose dates are declared in a zone."""
 
-    zone: str
-    table: pd.DataFrame  # the same instants: `a` in the zone, `o` in another zone, `n` as read from local times, `s` texts
+    table: pd.DataFrame
     schema: Schema
-    instants: pd.Series  # in the zone
-    local: pd.Series  # in the zone, as the local times of `n` are read
+    expected: dict[str, pd.Series]  # in the zone, what each column of dates means
 
 
 def local_instant(text: str, zone: str) -> pd.Timestamp:
@@ -62,11 +60,15 @@ def local_instant(text: str, zone: str) -> pd.Timestamp:
 
 
 @cache
-def zoned(zone: str, **declared: Any) -> Zoned:
-    """Instants around each change of the clock of a zone, and others between the declared dates."""
-    column = dpnb.Dates(*DECLARED[zone], zone=zone, **declared)
+def zoned(zone: str) -> Zoned:
+    """Instants around each change of the clock of a zone, and others between the declared dates.
+
+    The columns: `a` in the zone, `o` the same instants in another one, `n` local times without a zone, some of which no
+    clock shows, and `s` texts, every other with its distance from UTC.
+    """
+    column = dpnb.Dates(*DECLARED[zone], zone=zone)
     seconds = [column.low + 0.5, column.high - 0.5]
-    for change, _ in dpnb.Dates(*DECLARED[zone], zone=zone).offsets[1:]:
+    for change, _ in column.offsets[1:]:
         around = (0, 1e-6, 59, 600, 1800, 3599, 3600, 5400, 7200, 7260, 23 * 3600, 86_400)
         seconds += [change + sign * apart for apart in around for sign in (1, -1)]
     seconds += np.random.default_rng(5).uniform(column.low, column.high, 60).round(6).tolist()
@@ -74,33 +76,36 @@ def zoned(zone: str, **declared: Any) -> Zoned:
     instants = pd.Series(pd.to_datetime((np.array(inside) * 1e6).round().astype("int64"), unit="us", utc=True))
     at_zone = instants.dt.tz_convert(zone)
     naive = at_zone.dt.tz_localize(None)
-    skipped = [str(naive[0] + pd.Timedelta(0))]
-    for (_, before), (change, after) in pairwise(dpnb.Dates(*DECLARED[zone], zone=zone).offsets):
-        if after > before:  # local times that no clock shows
-            start = pd.Timestamp(change + before, unit="s")
-            skipped += [str(start + pd.Timedelta(seconds=(after - before) * share)) for share in (0, 0.25, 0.9)]
-    naive = pd.Series([*naive[: len(naive) - len(skipped)], *map(pd.Timestamp, skipped)]).astype("datetime64[us]")
+    skipped = []
+    for (_, before), (change, after) in pairwise(column.offsets):
+        start, gap = pd.Timestamp(change + before, unit="s"), after - before
+        skipped += [start + pd.Timedelta(seconds=gap * share) for share in (0, 0.25, 0.9) if gap > 0]
+    naive = pd.Series([*naive[: len(naive) - len(skipped)], *skipped]).astype("datetime64[us]")
     read = pd.Series([local_instant(moment.isoformat(), zone) for moment in naive]).dt.tz_convert(zone)
-    bounds = [pd.Timestamp(column.low, unit="s", tz="UTC"), pd.Timestamp(column.high, unit="s", tz="UTC")]
+    read = read.clip(*(pd.Timestamp(end, unit="s", tz="UTC").tz_convert(zone) for end in (column.low, column.high)))
+    odd = np.arange(len(naive)) % 2 == 1
     table = pd.DataFrame(
         {
             "i": np.arange(len(naive)),
             "a": at_zone.astype(f"datetime64[us, {zone}]"),
             "o": instants.dt.tz_convert("Asia/Tokyo").astype("datetime64[us, Asia/Tokyo]"),
             "n": naive,
-            "s": [
-                moment.isoformat() if place % 2 else naive[place].isoformat() for place, moment in enumerate(at_zone)
-            ],
+            "s": [(a if states else n).isoformat() for a, n, states in zip(at_zone, naive, odd, strict=True)],
         }
     )
-    schema = schema_from({"i": dpnb.Bounded(0, 10**6, integer=True), **dict.fromkeys("aon", column)})
-    return Zoned(zone, table, schema, at_zone, read.clip(*[bound.tz_convert(zone) for bound in bounds]))
+    schema = schema_from({"i": dpnb.Bounded(0, 10**6, integer=True), **dict.fromkeys("aons", column)})
+    return Zoned(table, schema, {"a": at_zone, "o": at_zone, "n": read, "s": at_zone.where(odd, read)})
 
 
-def frame_of(schema: Schema) -> Any:
-    """A frame of columns, whose queries are never released."""
+def frame_of(schema: Schema, asked: Callable[..., Any] | None = None) -> Any:
+    """A frame of columns, whose queries are never released; `asked` is called with plan and view of each."""
     unit = privacy_unit_from(None, schema)
-    return Frame(TableView("", {"": schema}, {"": unit}, None, lambda _: "0.000001", None))  # type: ignore[arg-type]
+    return Frame(TableView("", {"": schema}, {"": unit}, asked, lambda _: "0.000001", None))  # type: ignore[arg-type]
+
+
+def title_of(ask: Callable[[Any], Any], schema: Schema) -> str:
+    """The words of the query that a question makes."""
+    return str(ask(frame_of(schema, describe_plan)))
 
 
 # --- expressions, and what pandas gives for them ----------------------------------------------------------------------
@@ -108,7 +113,7 @@ def frame_of(schema: Schema) -> Any:
 Pair = tuple[Callable[[Any], Any], Callable[[pd.Series], Any]]
 """An expression of a column of dpnb, and the same of a series with a zone."""
 
-PARTS = ("year", "quarter", "month", "day", "dayofyear", "dayofweek", "hour", "minute", "second")
+PARTS = ("year", "quarter", "month", "day", "day_of_year", "day_of_week", "hour", "minute", "second")
 FREQUENCIES = {"h": "%Y-%m-%dT%H:00", "D": "%Y-%m-%d", "W": "%Y-%m-%d", "M": "%Y-%m", "Q": "%YQ%q", "Y": "%Y"}
 COMPARED: dict[str, Callable[[Any, Any], Any]] = {
     name: getattr(operator, name) for name in ("lt", "le", "gt", "ge", "eq", "ne")
@@ -136,9 +141,9 @@ def expressions(zone: str) -> dict[str, Pair]:
     for freq, text in FREQUENCIES.items():
         found[f"periods {freq}"] = (
             lambda c, f=freq: c.dt.to_period(f),
-            lambda s, f=freq, t=text: _periods(s, f).dt.start_time.dt.strftime(t)
-            if f == "W"
-            else _periods(s, f).dt.strftime(t),
+            lambda s, f=freq, t=text: (
+                _periods(s, f).dt.start_time.dt.strftime(t) if f == "W" else _periods(s, f).dt.strftime(t)
+            ),
         )
     changes = dpnb.Dates(*DECLARED[zone], zone=zone).offsets[1:]
     moments = [datetime.fromtimestamp(change, UTC) for change, _ in changes]
@@ -186,11 +191,20 @@ def expressions(zone: str) -> dict[str, Pair]:
             for name in ("lt", "le", "gt", "ge"):
                 found[f"periods {freq} {name} {day}"] = (
                     lambda c, f=freq, n=name, d=day: COMPARED[n](c.dt.to_period(f), d),
-                    lambda s, f=freq, n=name, d=day: COMPARED[n](
-                        _periods(s, f).dt.start_time, pd.Timestamp(d)
-                    ),
+                    lambda s, f=freq, n=name, d=day: COMPARED[n](_periods(s, f).dt.start_time, pd.Timestamp(d)),
                 )
     return found
+
+
+QUESTIONS: dict[str, Callable[[Any], Any]] = {
+    "hours": lambda f: f["a"].dt.hour.value_counts(),
+    "days": lambda f: f.groupby(f["n"].dt.date).size(),
+    "hours of the calendar": lambda f: f["o"].dt.floor("h").value_counts(),
+    "later days": lambda f: f[f["n"].dt.date >= "2024-06-02"].count(),
+    "later": lambda f: f[f["o"] >= "2024-10-27T02:30"].count(),
+    "differences": lambda f: (f["n"] - f["a"]).dt.total_seconds().sum(),
+}
+"""Some of them as sums over the rows."""
 
 
 def nodes_of(zone: str, schema: Schema, column: str) -> dict[str, Expression]:
@@ -216,7 +230,7 @@ def in_memory(table: Any, schema: Schema, nodes: dict[str, Expression]) -> dict[
         if isinstance(kind, Boolean):
             found[name] = rows.truth(node).true.tolist()
         elif isinstance(kind, Categorical):
-            found[name] = [kind.values[code] if code >= 0 else None for code in rows.codes(node).tolist()]
+            found[name] = _labels(kind.values, rows.codes(node).tolist())
         else:
             found[name] = rows.numbers(node).tolist()
     return found
@@ -240,13 +254,14 @@ def in_engine(engine: Any, native: Any, schema: Schema, nodes: dict[str, Express
     found: dict[str, list[Any]] = {}
     for place, (name, node) in enumerate(nodes.items()):
         kind, given = dtype_of(node, schema), values[f"xv{place}"].tolist()
-        found[name] = [kind.values[code] if code >= 0 else None for code in given] if isinstance(kind, Categorical) else given
+        found[name] = _labels(kind.values, given) if isinstance(kind, Categorical) else given
     return found
+
+
+def _labels(values: tuple[Any, ...], codes: list[int]) -> list[Any]:
+    return [values[code] if code >= 0 else None for code in codes]
 
 
 def differences(found: dict[str, list[Any]], expected: dict[str, list[Any]]) -> list[str]:
     """The expressions that differ in some row."""
     return [name for name in expected if list(found[name]) != list(expected[name])]
-
-
-__all__ = ["MemoryBackend", "ZONES", "differences", "expressions", "in_engine", "in_memory", "nodes_of", "wanted", "zoned"]
