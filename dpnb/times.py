@@ -31,7 +31,9 @@ MAX_OFFSET = 86_400
 MARGIN = 2 * MAX_OFFSET
 """How far a table reaches beyond the declared dates, in seconds, so that a local time just outside is read rightly."""
 
-STEP = 86_400
+DAY = 86_400
+
+STEP = 2 * DAY
 """Seconds between two questions to `zoneinfo`.  Between two changes of any zone are at least three days."""
 
 EPOCH = datetime(1970, 1, 1)
@@ -277,7 +279,7 @@ def constant_text(text: str, zone: Zone | None, between: tuple[float, float], wh
     try:
         local = _whole_seconds(datetime.fromisoformat(text).replace(tzinfo=None))
         if not between[0] - MAX_OFFSET <= local <= between[1] + MAX_OFFSET:
-            zone = zone_between(zone.name, local - local % STEP, local - local % STEP + STEP, what)
+            zone = zone_between(zone.name, local - local % DAY, local - local % DAY + DAY, what)
         moment = datetime.fromisoformat(utc_text(text, zone))
         ahead = zone.ahead(_whole_seconds(moment))
         return (moment + timedelta(seconds=ahead)).isoformat() + distance_text(ahead)
@@ -312,7 +314,7 @@ def declared_times(first: str, last: str, name: object, offsets: object) -> tupl
 
 def _table(name: str, first: str, last: str) -> Offsets:
     low, high = (_whole_seconds(datetime.fromisoformat(text).replace(tzinfo=None)) for text in (first, last))
-    return zone_between(name, low - low % STEP, high - high % STEP + STEP, "Dates: zone").offsets
+    return zone_between(name, low - low % DAY, high - high % DAY + DAY, "Dates: zone").offsets
 
 
 def _checked(offsets: object) -> Offsets:

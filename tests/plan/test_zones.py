@@ -34,7 +34,7 @@ def test_expressions_are_those_of_pandas_over_both_changes_of_the_clock(zone: st
 def test_a_fixed_distance_from_utc_is_found_out(zone: str) -> None:
     case, declared = zones.zoned(zone), zones.zoned(zone).schema["a"]
     assert isinstance(declared, dpnb.Dates)
-    for _, ahead in {ahead: (at, ahead) for at, ahead in declared.offsets}.values():
+    for _, ahead in declared.offsets[:2]:
         fixed = dpnb.Dates(*zones.DECLARED[zone], zone=zone, offsets=[(0, ahead)])
         schema = {**case.schema, "a": fixed}
         found = zones.in_memory(case.table, schema, zones.nodes_of(zone, schema, "a"))
@@ -43,7 +43,7 @@ def test_a_fixed_distance_from_utc_is_found_out(zone: str) -> None:
 
 
 def test_local_times_are_those_of_zoneinfo_around_every_change_of_the_clock() -> None:
-    for name in sorted(available_timezones())[::40]:
+    for name in sorted(available_timezones())[::120]:
         zone, info = zone_between(name, -2_208_988_800, 2_145_916_800, "zone"), ZoneInfo(name)
         assert [*zone.local_starts] == sorted(zone.local_starts)
         for start in zone.starts[::3]:
