@@ -287,19 +287,23 @@ def constant_text(text: str, zone: Zone | None, between: tuple[float, float], wh
         raise SchemaError(f"{what}: must be in the years 2 to 9998; got {text!r}") from None
 
 
+NO_TABLE: tuple[object, ...] = ((), [])
+"""A table that is left out, in Python and in a declaration."""
+
+
 def declared_times(first: str, last: str, name: object, offsets: object) -> tuple[str, str, Offsets]:
     """The bounds of a column of dates as they are stored, and the table of its zone.
 
     `first` and `last` are texts of `time_text`; without a table that of the tz database is taken.
     """
     if name == UTC_ZONE:
-        if offsets != ():
+        if offsets not in NO_TABLE:
             raise SchemaError(f"Dates: offsets must be left out where the zone is UTC; got {offsets!r}")
         return without_midnight(utc_text(first, None)), utc_text(last, None), ()
     if not isinstance(name, str):
         raise SchemaError(f"Dates: zone must be a text such as 'Europe/Berlin'; got {name!r}")
     try:
-        table = _checked(offsets) if offsets != () else ()
+        table = () if offsets in NO_TABLE else _checked(offsets)
         zone = zone_of(name, table or _table(name, first, last))
         first, last = (
             local_text(utc_text(text, zone, last=end), zone, last=end) for text, end in ((first, False), (last, True))

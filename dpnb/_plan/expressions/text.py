@@ -66,6 +66,9 @@ MAX_NAME, MAX_KEY = 60, 40
 _IN_UTC = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?)Z")
 """A point in time as `dpnb.times.constant_text` writes it for dates in UTC."""
 
+_EXPLAINED = (Lookup, Cut, ExtractDatePart, Period, Seconds)
+"""Nodes of which `explained` says more than `words`."""
+
 _PLAIN_NAME = re.compile(r"[^\W\d]\w*")
 
 
@@ -156,7 +159,10 @@ def explained(node: Expression) -> str:
     """
     if isinstance(node, Column):
         return node.name
-    has_names = any(isinstance(one, Lookup | Cut) for one in nodes_of(node))
+    special = [one for one in nodes_of(node) if isinstance(one, _EXPLAINED)]
+    if not special:
+        return words(node)
+    has_names = any(isinstance(one, Lookup | Cut) for one in special)
     return words(_explained(node) if has_names else node) + zones_in_words(node)
 
 
