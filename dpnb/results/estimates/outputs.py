@@ -62,7 +62,7 @@ def dates_of(aggregation: Measured, view: AnyView, schema: Schema) -> tuple[Zone
     if isinstance(view, ColumnsView):
         dates = tuple(_zone_of(parts[named.part], schema) for named in view.columns)
         return dates if any(dates) else ()
-    zone = _zone_of(aggregation, schema)
+    zone = _zone_of(aggregation, schema) if isinstance(aggregation, QuantileTree) else None
     return () if zone is None else (zone,) * (len(view.at) if isinstance(view, QuantilesView) else 1)
 
 
