@@ -42,7 +42,7 @@ class DateParts(UnsupportedOperations, Generic[C]):
     Examples
     --------
     >>> df.groupby(df["admitted"].dt.quarter).size().description
-    'count of rows by admitted.dt.quarter'
+    'count of rows by admitted.dt.quarter (UTC)'
     >>> df[df["admitted"].dt.month == 3]
     <private table: age, cost, plan, admitted, note where admitted.dt.month == 3>
     """
@@ -176,7 +176,7 @@ class DateParts(UnsupportedOperations, Generic[C]):
         ...     schema={"date": dpnb.Dates("2017-01-01", "2017-12-31")},
         ... )
         >>> session.frame["date"].dt.to_period("M").value_counts().description
-        "count of rows by date.dt.to_period('M')"
+        "count of rows by date.dt.to_period('M') (UTC)"
         """
         return self._new(period_of(self._date, freq, self._zone))
 
@@ -231,6 +231,6 @@ class DateParts(UnsupportedOperations, Generic[C]):
         Examples
         --------
         >>> (df["admitted"] - "2024-01-01").dt.total_seconds()
-        <private column: (admitted - '2024-01-01').dt.seconds>
+        <private column: (admitted - '2024-01-01 UTC').dt.seconds>
         """
         return self._part("seconds")
