@@ -5,22 +5,31 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Iterable, Mapping
-from datetime import UTC, date, datetime, time
+from datetime import date
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import msgspec
-import numpy as np
 
 from dpnb.errors import SchemaError
+from dpnb.times import (
+    END_OF_DAY,
+    MIDNIGHT,
+    UTC_ZONE,
+    Offsets,
+    Zone,
+    declared_times,
+    is_date_only,
+    seconds_of,
+    time_text,
+    utc_text,
+    zone_of,
+)
 
 Key = bool | int | float | str
 """A category, and so a possible key of a group."""
 
 Outside = Literal["clamp", "drop"]
 """How a value outside the bounds counts: as the nearer bound, or as a null."""
-
-MIDNIGHT, END_OF_DAY = "T00:00:00", "T23:59:59.999999"
-"""The time that is added to a date without a time: the beginning or the end of the day."""
 
 MAX_EXACT_INTEGER = 2**53
 """Doubles represent every integer up to this one exactly."""
@@ -191,56 +200,87 @@ class Dates(DeclaredColumn, frozen=True, tag="dates", tag_field="type", omit_def
     ----------
     first, last : str or date
         ISO 8601, for example ``"1974-11-01"``; a `datetime.date`, `datetime.datetime` or `pandas.Timestamp` is also
-        accepted.  A time zone is converted to UTC.  A date without a time (a text, or a `datetime.date`) is the whole
-        day: as `first` it means its first instant, as `last` its last microsecond.  To end at midnight give the time
-        too, as in ``"1974-11-01T00:00:00"``.  That is also the meaning of a date without a time in ledgers made by
-        older versions of dpnb.
+        accepted.  Without a distance from UTC it is local time of `zone`.  A date without a time (a text, or a
+        `datetime.date`) is the whole day: as `first` it means its first instant, as `last` its last microsecond.  To
+        end at midnight give the time too, as in ``"1974-11-01T00:00:00"``.  That is also the meaning of a date without
+        a time in ledgers made by older versions of dpnb.
     outside : {"clamp", "drop"}, default "clamp"
         How a time outside the bounds counts.  With ``"clamp"`` it counts as the nearer bound: times after `last`
         accumulate in its hour, day and month.  With ``"drop"`` it counts as a null, as if the row had no value in this
         column.  The choice is part of the guarantee, so a ledger can be used with only one of the two.
+    zone : str, default "UTC"
+        A zone of the tz database, such as ``"Europe/Berlin"``: hours, days and all other parts, periods and constants
+        are in its local time.  A value with a distance from UTC, or of a column with a zone of its own, is the same
+        instant whatever `zone` is; any other value is local time of `zone`.  A local time that occurs twice is the
+        first; one that is skipped is as much later as the clock was put forward.
+    offsets : sequence of (int, int), optional
+        The distances of local time from UTC, each as an instant in seconds since 1970, and the seconds that local time
+        is ahead from then on.  By default those of this machine's tz database between the bounds.  They are part of
+        the declaration, so that a later database changes no answer; a ledger is used with one table of them.
 
     Raises
     ------
     SchemaError
-        A bound is not a date, the bounds are reversed or equal, or `outside` is another value.
+        A bound is not a date, the bounds are reversed or equal, there is no such zone, or its clock changes more than
+        1,000 times between the bounds; or another argument is invalid.
 
     Examples
     --------
     >>> import dpnb
     >>> dpnb.Dates("2024-01-01", "2024-12-31").last
     '2024-12-31T23:59:59.999999'
+    >>> dpnb.Dates("2024-01-01", "2024-12-31", zone="Europe/Berlin")
+    Dates(first='2024-01-01', last='2024-12-31T23:59:59.999999', outside='clamp', zone='Europe/Berlin')
     """
 
     first: str
     last: str
     outside: Outside = "clamp"
+    zone: str = UTC_ZONE
+    offsets: Offsets = ()
 
     if TYPE_CHECKING:
 
-        def __init__(self, first: str | date, last: str | date, outside: Outside = "clamp") -> None: ...
+        def __init__(
+            self,
+            first: str | date,
+            last: str | date,
+            outside: Outside = "clamp",
+            zone: str = UTC_ZONE,
+            offsets: Iterable[Iterable[int]] = (),
+        ) -> None: ...
 
     def __post_init__(self) -> None:
-        for name in ("first", "last"):
-            value = getattr(self, name)
-            text = iso_time(value, f"Dates: {name}")
-            if name == "last" and len(text) == len("1974-11-01"):
-                text += END_OF_DAY if _is_date_only(value) else MIDNIGHT
-            msgspec.structs.force_setattr(self, name, text)
+        first, last = (time_text(getattr(self, name), f"Dates: {name}") for name in ("first", "last"))
+        if len(last) == len("1974-11-01"):
+            last += END_OF_DAY if is_date_only(self.last) else MIDNIGHT
+        first, last, offsets = declared_times(first, last, self.zone, self.offsets)
+        for name, value in (("first", first), ("last", last), ("offsets", offsets)):
+            msgspec.structs.force_setattr(self, name, value)
         _check_outside(self.outside, "Dates")
         if not self.low < self.high:
             raise SchemaError(f"Dates: first must be before last; got first={self.first!r}, last={self.last!r}")
 
+    def __repr__(self) -> str:
+        zone = "" if self.zone == UTC_ZONE else f", zone={self.zone!r}"  # the table of its offsets may have many lines
+        return f"Dates(first={self.first!r}, last={self.last!r}, outside={self.outside!r}{zone})"
+
+    @property
+    def clock(self) -> Zone | None:
+        """The local time of the zone; None if it is UTC."""
+        return zone_of(self.zone, self.offsets) if self.offsets else None
+
     @property
     def low(self) -> float:
         """The first point in time, in seconds since 1970."""
-        return seconds_of(self.first)
+        return seconds_of(utc_text(self.first, self.clock))
 
     @property
     def high(self) -> float:
         """The last point in time, in seconds since 1970; rounding to a double never moves it to the next second."""
-        second = seconds_of(self.last.partition(".")[0])
-        return min(seconds_of(self.last), math.nextafter(second + 1, second))
+        last = utc_text(self.last, self.clock, last=True)
+        second = seconds_of(last.partition(".")[0])
+        return min(seconds_of(last), math.nextafter(second + 1, second))
 
 
 ColumnType = Bounded | Categories | Text | Dates
@@ -264,42 +304,6 @@ def schema_from(columns: object) -> Schema:
         if not isinstance(column, ColumnType):
             raise SchemaError(f"schema[{name!r}]: must be {COLUMN_TYPES}; got {column!r}")
     return dict(columns)
-
-
-def iso_time(value: object, what: str) -> str:
-    """A date or point in time as ISO text in UTC, without a time zone."""
-    try:
-        if isinstance(value, np.datetime64):
-            value = value.astype("datetime64[us]").item()
-        elif hasattr(value, "floor") and hasattr(value, "to_pydatetime"):  # pandas.Timestamp, with nanoseconds
-            value = value.floor("us").to_pydatetime()
-        moment = datetime.fromisoformat(value) if isinstance(value, str) else value
-        if isinstance(moment, datetime):
-            moment = moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
-            return moment.date().isoformat() if moment.time() == time() else moment.isoformat()
-        if isinstance(moment, date):
-            return moment.isoformat()
-    except (ValueError, OverflowError):
-        pass
-    raise SchemaError(f"{what}: must be a date such as '1974-11-01', or a point in time; got {value!r}")
-
-
-def _is_date_only(value: object) -> bool:
-    """Whether a value that :func:`iso_time` accepts is a date without a time."""
-    if isinstance(value, str):
-        try:
-            date.fromisoformat(value)
-        except ValueError:
-            return False
-        return True
-    if isinstance(value, np.datetime64):
-        return np.datetime_data(value.dtype)[0] == "D"
-    return isinstance(value, date) and not isinstance(value, datetime)
-
-
-def seconds_of(iso: str) -> float:
-    """Seconds from the beginning of 1970 to a time, given as a text that :func:`iso_time` returned."""
-    return (datetime.fromisoformat(iso) - datetime(1970, 1, 1)).total_seconds()
 
 
 def whole_number(value: object) -> int | None:

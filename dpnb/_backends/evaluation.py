@@ -115,7 +115,9 @@ class Evaluation(EvaluationSteps[B, N, C]):
         match node:
             case Literal():
                 return self._side(node)
-            case Arithmetic() | Clip() | Apply() | Round() | ExtractDatePart():
+            case ExtractDatePart(_, inner):
+                return self._step(node, self._local_times(inner))
+            case Arithmetic() | Clip() | Apply() | Round():
                 return self._step(node, *map(self._side, arguments(node)))
             case FillNull(inner, value):
                 return self._filled(self.numbers(inner), number_of(value, self.kind(inner)))
@@ -138,6 +140,14 @@ class Evaluation(EvaluationSteps[B, N, C]):
                 numbers = [None if value is None else float(value) for value in values]
                 return self._numbers_at(self.looked_up(node), numbers)
         raise TypeError(type(node).__name__)
+
+    def _local_times(self, node: Expression) -> N:
+        """Dates in the local time of their zone, computed once for all of their parts; durations as they are."""
+        kind = self.kind(node)
+        if not isinstance(kind, Timestamp) or kind.zone is None:
+            return self.numbers(node)
+        zone = kind.zone
+        return self._once("local", node, lambda dates: self._local(self.numbers(dates), zone))  # type: ignore[no-any-return]
 
     def _side(self, node: Expression) -> N:
         """An operand; a string among numbers is a date."""
@@ -170,7 +180,7 @@ class Evaluation(EvaluationSteps[B, N, C]):
                 )
             case Period(unit, inner):
                 first, last = index_range(unit, self.kind(inner))  # type: ignore[arg-type]  # dates, by its rule
-                return self._steps_at(self._step(node, self.numbers(inner)), first, last, 1)
+                return self._steps_at(self._step(node, self._local_times(inner)), first, last, 1)
             case Lookup():
                 index = _indices(values)
                 to = [-1 if value is None else index[value] for value in node.values]

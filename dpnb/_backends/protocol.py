@@ -34,6 +34,7 @@ from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb.accounting.individual import OnExhausted, UnitChargeTerms
 from dpnb.copying import NotCopyable
 from dpnb.schema import Key, Schema
+from dpnb.times import Zone
 
 Groups = tuple[list[tuple[Key, ...]], Integers]
 """Keys that some unit has, and the number of units of each."""
@@ -195,6 +196,10 @@ class EvaluationSteps(ABC, Generic[B, N, C]):
     @abstractmethod
     def _step(self, node: NumberStep, number: N, other: N | None = None) -> N:
         """The result of a step; missing where an argument is missing."""
+
+    @abstractmethod
+    def _local(self, seconds: N, zone: Zone) -> N:
+        """The local time of points in time, in whole seconds."""
 
     @abstractmethod
     def _filled(self, numbers: N, value: float) -> N: ...

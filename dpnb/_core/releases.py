@@ -158,7 +158,7 @@ class ReleasePipeline(NotCopyable):
             **({} if excluded else self.intervals_of(reader, table)),
             group_values=() if table else GroupValues.of(query, view, unit, self._number),
             is_refined=len(refinement.observations) > 1,
-            dates=dates_of(plan.aggregation, view),
+            dates=dates_of(plan.aggregation, view, reader.schema),
             remarks=reader.remarks,  # a function, which is called when they are first shown
             plan=plan,
             view=view,

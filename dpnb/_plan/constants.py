@@ -26,7 +26,8 @@ from dpnb._plan.plan import GroupLevel
 from dpnb._plan.suggestions import did_you_mean
 from dpnb._plan.unreleased import Unreleased
 from dpnb.errors import PlanError, SchemaError
-from dpnb.schema import MAX_EXACT_INTEGER, Key, Schema, encodable, has_allowed_magnitude, iso_time, plain, text_of
+from dpnb.schema import MAX_EXACT_INTEGER, Key, Schema, encodable, has_allowed_magnitude, plain, text_of
+from dpnb.times import time_text
 
 # --- values of declared categories ------------------------------------------------------------------------------------
 
@@ -94,7 +95,7 @@ def constant(value: object, where: str) -> Key:
     value = value if isinstance(value, np.datetime64) else plain(value)
     if isinstance(value, date | np.datetime64):
         try:
-            value = plain(iso_time(value, where))
+            value = plain(time_text(value, where))
         except SchemaError as error:
             raise PlanError(str(error)) from None
     if isinstance(value, bool) or (isinstance(value, str) and encodable(value)):

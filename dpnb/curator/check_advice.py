@@ -9,13 +9,16 @@ from difflib import get_close_matches
 from fractions import Fraction
 from typing import Any
 
+import narwhals as nw
+
 from dpnb._backends.column_types import SHOWN, StorageType, matches, remedy
 from dpnb._backends.text_table import TextTable
 from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb.curator.tally import ColumnSummary, UnitSummary, values_that_count
 from dpnb.errors import SchemaError
-from dpnb.schema import END_OF_DAY, Bounded, Categories, ColumnType, Dates, Key, Text
+from dpnb.schema import Bounded, Categories, ColumnType, Dates, Key, Text
 from dpnb.session.declaration import Declaration
+from dpnb.times import END_OF_DAY, UTC_ZONE, is_utc
 
 MANY = Fraction(1, 20)
 """If more than this share of the values does not count, the advice is to fix them, otherwise only to know of them."""
@@ -58,7 +61,8 @@ def about_column(location: str, frame: Any, name: str, column: ColumnType, summa
         advice = [*_categories(frame, name, column, summary)]
     else:
         as_text = () if isinstance(frame, TextTable) else _as_text(column, summary)
-        advice = [*_unusable(column, summary), *_outside(column, summary), *as_text, *_lengths(column)]
+        zone = _zone(frame, name, column) if isinstance(column, Dates) else ()
+        advice = [*_unusable(column, summary), *_outside(column, summary), *zone, *as_text, *_lengths(column)]
     return [CheckAdvice(location, f"column {name!r}: {text}", to_fix) for text, to_fix in advice]
 
 
@@ -133,6 +137,24 @@ def _outside(column: ColumnType, summary: ColumnSummary) -> Iterator[tuple[str, 
             "a placeholder like 9999), correct them from public knowledge, not from these rows"
         )
         yield text, summary.outside > MANY_OUTSIDE * summary.present
+
+
+def _zone(frame: Any, name: str, column: Dates) -> Iterator[tuple[str, bool]]:
+    """In which zone times without one are read, and in which the hours of others are, if the table has another one."""
+    dtype = "texts" if isinstance(frame, TextTable) else nw.from_native(frame, eager_only=True).get_column(name).dtype
+    stored = dtype.time_zone if isinstance(dtype, nw.Datetime) else None
+    if column.zone == UTC_ZONE and stored and not is_utc(stored):
+        text = (
+            f"its times are stored in {stored}, and hours and days are in UTC; add zone = {_toml(stored)} if they "
+            f"should be those of {stored}"
+        )
+        yield text, True
+    elif column.zone != UTC_ZONE and not stored:
+        text = (
+            f"times that state no distance from UTC are read as local times of {column.zone}; if they are in UTC, say "
+            "so in the table, for example with pandas.to_datetime(column, utc=True)"
+        )
+        yield text, False
 
 
 def describe_bounds_of_column(column: Bounded | Dates) -> str:

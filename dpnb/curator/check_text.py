@@ -82,7 +82,7 @@ def _declared(column: ColumnType) -> str:
     if isinstance(column, Bounded):
         return f"{'whole ' if column.integer else ''}numbers {describe_bounds_of_column(column)}"
     if isinstance(column, Dates):
-        return f"dates {describe_bounds_of_column(column)}"
+        return f"dates in {column.zone}, {describe_bounds_of_column(column)}"
     if isinstance(column, Categories):
         return f"{len(column.values)} categories"
     return "text" if column.max_length is None else f"text, lengths up to {column.max_length:,}"

@@ -71,10 +71,11 @@ def draft(tables: Sequence[str], output: str | None = None) -> Draft:
     frames = read_tables(files, "table")
     stated = {table: storage_types(file) for table, file in files.items()}
     declared = {
-        table: {column: stated[table].get(column) for column in frame.columns if can_declare(column)}
+        table: {column: stated[table][0].get(column) for column in frame.columns if can_declare(column)}
         for table, frame in frames.items()
     }
-    text = draft_toml(name, path.name, declared, {table: Path(file).name for table, file in files.items()})
+    sources, zones = {table: Path(file).name for table, file in files.items()}, {t: stated[t][1] for t in files}
+    text = draft_toml(name, path.name, declared, sources, zones)
     summaries = tuple(
         DraftTable(
             table,

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import narwhals as nw
 
@@ -22,6 +23,7 @@ from dpnb.errors import printable
 from dpnb.schema import encodable
 from dpnb.session.declaration import PLACEHOLDER
 from dpnb.session.table_files import ARROW, PARQUET, format_of
+from dpnb.times import is_utc
 
 # --- the storage type of each column ----------------------------------------------------------------------------------
 
@@ -29,21 +31,29 @@ from dpnb.session.table_files import ARROW, PARQUET, format_of
 StorageTypes = dict[str, StorageType | None]
 
 
-def storage_types(path: str) -> StorageTypes:
-    """The storage types that a file states, by column; empty if it states none."""
+Zones = dict[str, str]
+"""The zones of columns of times, of those that have one other than UTC."""
+
+
+def storage_types(path: str) -> tuple[StorageTypes, Zones]:
+    """The storage types that a file states, by column, empty if it states none; and the zones of its times."""
     file = Path(path)
     kind = format_of(file)
     if kind not in (PARQUET, *ARROW):
-        return {}
+        return {}, {}
     try:
         from pyarrow import dataset
     except ImportError:
-        return _of_polars(file) if kind == PARQUET else {}
+        return (_of_polars(file) if kind == PARQUET else {}), {}
     try:
         schema = dataset.dataset(file, format="parquet" if kind == PARQUET else "ipc").schema
     except Exception:  # noqa: BLE001  (an old format, such as Feather 1, which only pandas reads)
-        return {}
-    return {field.name: storage_type_of_arrow(field.type) for field in schema}
+        return {}, {}
+    zones = {field.name: str(zone) for field in schema if (zone := getattr(field.type, "tz", None)) and "/" in zone}
+    return (
+        {field.name: storage_type_of_arrow(field.type) for field in schema},
+        {name: zone for name, zone in zones.items() if not is_utc(zone)},
+    )
 
 
 def _of_polars(file: Path) -> StorageTypes:
@@ -103,7 +113,8 @@ delta = {open}      # much less than 1 / the number of units, for example 1e-6
 # A section can also be
 #     type = "bounded"       numbers between low and high; add integer = true if they are whole
 #     type = "categories"    one of values = [1, 2, 3] or ["north", "south"]
-#     type = "dates"         dates between first = "2024-01-01" and last = "2024-12-31"; texts in ISO 8601 count too
+#     type = "dates"         dates between first = "2024-01-01" and last = "2024-12-31"; texts in ISO 8601 count too;
+#                            add zone = "Europe/Berlin", for example, unless all hours and days are those of UTC
 #     type = "text"          names, free text, many codes: texts that are not public; add max_length = 200, for example,
 #                            if lengths may be queried (a longer text counts as 200 characters)
 # A number or date outside its bounds counts as the nearer bound; with outside = "drop" it does not count.
@@ -127,6 +138,8 @@ type = "dates"
 first = {open}    # the earliest possible date, such as "2024-01-01", from the design of the data, not from the table
 last = {open}     # the latest possible date, likewise
 """
+IN_ZONE = "hours, days and times without a zone are its local time"
+UTC_LINE = f'# zone = "Europe/Berlin"    # if {IN_ZONE}; without it, UTC\n'
 UNKNOWN = """\
 type = {open}    # the file states no type: write one of those above, with its other keys; take no value from the table
 """
@@ -141,8 +154,17 @@ BY_TYPE: dict[StorageType | None, str] = {
 }
 
 
-def draft_toml(name: str, file: str, tables: Mapping[str, StorageTypes], sources: Mapping[str, str]) -> str:
-    """The declaration to complete, from the storage types of the columns, and the name of the file, of each table."""
+def draft_toml(
+    name: str,
+    file: str,
+    tables: Mapping[str, StorageTypes],
+    sources: Mapping[str, str],
+    zones: Mapping[str, Zones] = MappingProxyType({}),
+) -> str:
+    """The declaration to complete, from the storage types of the columns, and the name of the file, of each table.
+
+    `zones` has the zones that the file states for columns of times.
+    """
     several = list(tables) != [""]
     rows = ", ".join(f"{_key(table)} = {OPEN}" for table in tables)
     text = HEAD.format(
@@ -155,7 +177,8 @@ def draft_toml(name: str, file: str, tables: Mapping[str, StorageTypes], sources
     )
     for table, columns in tables.items():
         for column, kind in columns.items():
-            text += _section([table, column] if several else [column], kind)
+            zone = zones.get(table, {}).get(column)
+            text += _section([table, column] if several else [column], kind, zone)
     return text
 
 
@@ -164,11 +187,12 @@ def can_declare(column: object) -> bool:
     return isinstance(column, str) and bool(column) and encodable(column)
 
 
-def _section(keys: list[str], kind: StorageType | None) -> str:
+def _section(keys: list[str], kind: StorageType | None, zone: str | None) -> str:
     head = f"[schema.{'.'.join(map(_key, keys))}]\n"
     if kind not in BY_TYPE:
         return f"\n# {head}{NOT_QUERYABLE.format(kind=kind)}"
-    return f"\n{head}{BY_TYPE[kind].format(open=OPEN)}"
+    zone_line = UTC_LINE if zone is None else f"zone = {_quoted(zone)}    # as the file states it; {IN_ZONE}\n"
+    return f"\n{head}{BY_TYPE[kind].format(open=OPEN)}{zone_line if kind == 'dates or times' else ''}"
 
 
 def _in_comment(text: str) -> str:
@@ -178,7 +202,10 @@ def _in_comment(text: str) -> str:
 
 def _key(name: str) -> str:
     """A key of TOML: bare where that is allowed, otherwise in quotes."""
-    if name and all(char.isascii() and (char.isalnum() or char in "_-") for char in name):
-        return name
-    escaped = (f"\\u{ord(char):04X}" if char in '"\\' or ord(char) < 32 or ord(char) == 127 else char for char in name)
+    bare = name and all(char.isascii() and (char.isalnum() or char in "_-") for char in name)
+    return name if bare else _quoted(name)
+
+
+def _quoted(text: str) -> str:
+    escaped = (f"\\u{ord(char):04X}" if char in '"\\' or ord(char) < 32 or ord(char) == 127 else char for char in text)
     return f'"{"".join(escaped)}"'

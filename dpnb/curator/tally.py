@@ -22,7 +22,7 @@ from dpnb._backends.column_types import StorageType
 from dpnb._backends.guard import isolated_numeric_settings
 from dpnb._backends.memory.prepare.columns import DictionaryColumn, Values, by_value
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable, columns_of, prepare, prepare_all
-from dpnb._backends.memory.prepare.values import TIMES, codes_of, floats, is_duration, seconds
+from dpnb._backends.memory.prepare.values import TIMES, codes_of, is_duration, reader_of
 from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb.schema import Bounded, Categories, ColumnType, Dates, Schema, Text, plain, text_of
 
@@ -139,7 +139,7 @@ def _outside(values: Values, column: ColumnType) -> tuple[RowIndices, RowIndices
     if not isinstance(column, Bounded | Dates):
         nothing = np.zeros(len(values), np.bool_)
         return nothing, nothing
-    read = by_value(seconds if isinstance(column, Dates) else floats, values)
+    read = by_value(reader_of(column), values)
     return read < column.low, read > column.high
 
 

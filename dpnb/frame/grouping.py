@@ -184,7 +184,7 @@ class Grouping(ColumnLayout):
         Examples
         --------
         >>> df.resample("M", on="admitted")["cost"].sum().description
-        "sum of cost by admitted.dt.to_period('M')"
+        "sum of cost by admitted.dt.to_period('M') (UTC)"
         """
         check_options("resample", options, self._examples())
         return self._groups(period_of(self._view, on, rule))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from dpnb._plan.constants import constant, flag
 from dpnb._plan.expressions.nodes import And, Expression, FillNull, IsNull, Not, Or
+from dpnb._plan.expressions.periods import date_constant
 from dpnb._plan.expressions.rules import dtype_of
 from dpnb.errors import PlanError
 from dpnb.frame.coerce import ColumnNames
@@ -312,7 +313,10 @@ class ColumnLayout(UnsupportedOperations):
             )
         columns = dict(self._view.columns)
         for name, own in value.items():
-            columns[name] = FillNull(self._view.column(name), constant(own, f"fillna: {name}"))
+            node, filled = self._view.column(name), constant(own, f"fillna: {name}")
+            if isinstance(filled, str):
+                filled = date_constant(node, dtype_of(node, self._view.schema), filled)
+            columns[name] = FillNull(node, filled)
             dtype_of(columns[name], self._view.schema)
         return self._with(assigned=columns)
 

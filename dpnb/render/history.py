@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from html import escape
 from itertools import accumulate
 
@@ -12,6 +13,7 @@ from dpnb.render.numbers import date_with_interval, format_percent_first, format
 from dpnb.render.page import ACCENT, CHART_WIDTH
 from dpnb.render.tables import Shown, interval_name, remark_part, rows_of, shown_as, table_part
 from dpnb.results.answer import History
+from dpnb.times import UTC_TIME
 
 MAX_LINES = 60
 """Maximum number of lines of the table."""
@@ -83,7 +85,8 @@ def fan_html(history: History) -> str:
     band = [at(i, ends[i][1]) for i in indices] + [at(i, ends[i][0]) for i in reversed(indices)]
     line = [at(i, values[i]) for i in indices if not math.isnan(values[i])]
     dots = "".join(f'<circle cx="{x}" cy="{y}" r="2.5" fill="{ACCENT}"/>' for x, y in line)
-    shown = date_with_interval if history[-1].dates else number_with_interval
+    dates = history[-1].dates
+    shown = partial(date_with_interval, zone=dates[0] or UTC_TIME) if dates else number_with_interval
     steps = (
         (cost, *shown(value, low, high))
         for cost, value, (low, high) in zip(_total_costs(history), values, ends, strict=True)

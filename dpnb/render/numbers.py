@@ -23,6 +23,7 @@ from dpnb.accounting.losses import GDP, Loss, PureGDP
 from dpnb.render.page import term_html
 from dpnb.results.estimates.noisy import Cells
 from dpnb.schema import Key
+from dpnb.times import UTC_TIME, Zone
 
 # --- points in time as text -------------------------------------------------------------------------------------------
 
@@ -33,8 +34,8 @@ LENGTHS = ((DAY, len("2000-01-01")), (60.0, len("2000-01-01 00:00")), (1.0, len(
 """Lengths of texts, each for intervals of at least this many seconds; a text is a whole day, minute or second."""
 
 
-def date_with_interval(value: float, low: float, high: float) -> tuple[str, str]:
-    """An estimate and its interval, in seconds since 1970, as text.
+def date_with_interval(value: float, low: float, high: float, zone: Zone = UTC_TIME) -> tuple[str, str]:
+    """An estimate and its interval, in seconds since 1970, as text in the local time of a zone.
 
     The texts are rounded down, and the last one includes its day, minute or second: so no interval looks narrower than
     it is.
@@ -44,13 +45,15 @@ def date_with_interval(value: float, low: float, high: float) -> tuple[str, str]
     """
     width = high - low
     length = next((length for seconds, length in LENGTHS if width >= seconds), LENGTHS[-1][1])
-    return _text(value, length), f"{_text(low, length)} to {_text(high, length)}"
+    first, second, third = (_text(seconds, length, zone) for seconds in (value, low, high))
+    return first, f"{second} to {third}"
 
 
-def _text(seconds: float, length: int) -> str:
+def _text(seconds: float, length: int, zone: Zone) -> str:
     if math.isnan(seconds):
         return "unknown"
-    return (datetime(1970, 1, 1) + timedelta(seconds=math.floor(seconds))).isoformat(" ")[:length]
+    local = math.floor(seconds) + zone.ahead(seconds)
+    return (datetime(1970, 1, 1) + timedelta(seconds=local)).isoformat(" ")[:length]
 
 
 # --- amounts of budget in a few digits --------------------------------------------------------------------------------

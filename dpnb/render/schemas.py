@@ -10,7 +10,8 @@ from dpnb.render.page import FAINT, box_html, title_html, with_notice
 from dpnb.render.tables import LEFT, WIDTH, Shown, facts_part, shown_as, table_text
 from dpnb.results.display import Explanation, to_html, to_text
 from dpnb.results.schema import TableSchema, TablesSchema
-from dpnb.schema import END_OF_DAY, Bounded, Categories, ColumnType, Dates, Key, Text
+from dpnb.schema import Bounded, Categories, ColumnType, Dates, Key, Text
+from dpnb.times import END_OF_DAY
 
 # --- explanations as text and as HTML ---------------------------------------------------------------------------------
 
@@ -106,7 +107,12 @@ def column_words(column: ColumnType, missing: tuple[str, ...] = ()) -> tuple[str
             return kind, values, COUNTS[column.outside], f"{texts}, NaN, infinity, anything but a number"
         case Dates():
             values = f"{column.first} to {column.last.removesuffix(END_OF_DAY)}"
-            return "dates", values, COUNTS[column.outside], f"{texts}, anything but a date in ISO 8601"
+            return (
+                f"dates in {column.zone}",
+                values,
+                COUNTS[column.outside],
+                f"{texts}, anything but a date in ISO 8601",
+            )
         case Categories():
             return "categories", _listed(column.values), "", f"{texts}, any other value"
         case Text():

@@ -85,9 +85,10 @@ def _texts(estimates: Estimates, arrays: IntervalArrays) -> list[tuple[str, str]
     if estimates.dates:
         cells = (arrays.value, arrays.low, arrays.high)
         dates = estimates.dates * len(estimates.keys)
-        for index, (dated, *ends) in enumerate(zip(dates, *(cell.ravel() for cell in cells), strict=True)):
-            if dated:
-                numbers[index] = date_with_interval(*ends)
+        columns = (cell.ravel().tolist() for cell in cells)
+        for index, (zone, *column) in enumerate(zip(dates, *columns, strict=True)):
+            if zone is not None:
+                numbers[index] = date_with_interval(column[0], column[1], column[2], zone)
     if estimates.decimals is not None:
         cells = (arrays.displayed, arrays.low, arrays.high)
         decimals = estimates.decimals * len(estimates.keys)

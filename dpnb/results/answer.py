@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NoReturn, Protocol, overload
 import numpy as np
 
 from dpnb._plan.expressions.nodes import Cut, ExtractDatePart, Period
+from dpnb._plan.expressions.text import zones_in_words
 from dpnb._plan.measurements import (
     AnyView,
     ColumnsView,
@@ -252,6 +253,15 @@ class Answer(Estimates):
         """Whether the keys of a level are ranges of numbers or parts of dates: a released answer has them in order."""
         groups = self.plan.group_by  # empty for a discovery
         return level < len(groups) and isinstance(groups[level].expression, ORDERED)
+
+    @property
+    def _axis_names(self) -> tuple[str, ...]:
+        groups = self.plan.group_by  # empty for a discovery, whose groups are columns
+        if len(groups) != len(self.names):
+            return self.names
+        return tuple(
+            f"{name}{zones_in_words(group.expression)}" for name, group in zip(self.names, groups, strict=True)
+        )
 
     def _ranks(self, level: int) -> dict[Key, int]:
         if self._has_ordered_keys(level):

@@ -63,7 +63,8 @@ def _mock_column(column: ColumnType, rows: int, rng: np.random.Generator) -> Any
         )
         return np.floor(values) if is_integer else values
     if isinstance(column, Dates):
-        return pd.to_datetime(column.low + (column.high - column.low) * rng.random(rows), unit="s")
+        instants = column.low + (column.high - column.low) * rng.random(rows)
+        return pd.to_datetime(instants, unit="s", utc=column.clock is not None)
     if isinstance(column, Categories):
         return [column.values[code] for code in rng.integers(0, len(column.values), rows)]
     return [f"text {number}" for number in np.minimum(rng.geometric(0.3, rows), MAX_TEXTS)]

@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 import dpnb
-from contracts import texts_and_dates, within_units
+from contracts import texts_and_dates, within_units, zones
 from contracts.unit_plans import FUNCTIONS, UnitPlans
 from dpnb._backends import MemoryBackend, opened
 from dpnb._backends.lazy import execute, lazy_backend
@@ -239,6 +239,12 @@ class EngineContract(ABC):
     whole_logarithms = True
     """Whether the logarithm of a power is the whole number that it is in memory, and not one just beside it."""
 
+    zoned: tuple[str, ...] = ("a", "o", "n")
+    """The columns of `zones` that it can have; `n` has times without a zone."""
+
+    every_zoned = 1
+    """The step between the expressions of dates in a zone."""
+
     last = 10
     """How many questions a session is asked there, at least 4."""
 
@@ -415,6 +421,21 @@ class EngineContract(ABC):
                 query = linear_query(plan, schema, unit)
                 there.refuse(query)
                 same(query, here, there)
+
+    @pytest.mark.parametrize(
+        "zone", [pytest.param(zone, marks=pytest.mark.slow if place else ()) for place, zone in enumerate(zones.ZONES)]
+    )
+    def test_dates_in_a_zone_are_those_of_pandas(self, zone: str) -> None:
+        case = zones.zoned(zone)
+        schema = {name: case.schema[name] for name in ("i", *self.zoned)}
+        if self.engine is None:
+            self.compare(zones.QUESTIONS.values(), case.table, schema, privacy_unit_from(None, schema))
+            return
+        for place, name in enumerate(self.zoned):
+            nodes = dict(list(zones.nodes_of(zone, schema, name).items())[place :: self.every_zoned])
+            found = zones.in_engine(self.engine(), self.native(case.table[[*schema]]), schema, nodes)
+            expected = zones.wanted(zone, case.expected[name])
+            assert zones.differences(found, {one: expected[one] for one in nodes}) == []
 
     def test_declared_values_are_found_by_their_exact_equals(self) -> None:
         """Also beside values that look alike, and where they are many."""

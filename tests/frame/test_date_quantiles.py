@@ -122,7 +122,9 @@ ARITHMETIC: list[Callable[[Any], Any]] = [
 @pytest.mark.parametrize("use", ARITHMETIC)
 def test_arithmetic_with_dates_is_refused(tmp_path: Path, use: Callable[[Any], Any]) -> None:
     answer = frame(tmp_path)["day"].min().release(mu=10)
-    with pytest.raises(RequestError, match=r"is not offered for dates, such as smallest of day; use \.estimate"):
+    with pytest.raises(
+        RequestError, match=r"is not offered for dates, such as smallest of day \(UTC\); use \.estimate"
+    ):
         use(answer)
 
 

@@ -114,11 +114,11 @@ NODES: dict[str, tuple[Callable[[Any], Any], Expression]] = {
     "mask": (lambda f: f["x"].mask(f["x"] > 1, 0), Where(Not(POSITIVE), x, Literal(0))),
     "condition as number": (lambda f: (f["x"] > 1).astype(int), AsNumber(POSITIVE)),
     "condition in a sum": (lambda f: (f["x"] > 1) + f["y"], Arithmetic("+", AsNumber(POSITIVE), y)),
-    "date": (lambda f: f["d"] >= pd.Timestamp("2020-05-01"), Compare(">=", d, Literal("2020-05-01"))),
+    "date": (lambda f: f["d"] >= pd.Timestamp("2020-05-01"), Compare(">=", d, Literal("2020-05-01T00:00:00Z"))),
     "date parts": (lambda f: f["d"].dt.month, ExtractDatePart("month", d)),
     "span": (
         lambda f: (f["d"] - pd.Timestamp("2020-01-01")).dt.days,
-        ExtractDatePart("days", Arithmetic("-", d, Literal("2020-01-01"))),
+        ExtractDatePart("days", Arithmetic("-", d, Literal("2020-01-01T00:00:00Z"))),
     ),
     "cut": (lambda f: dpnb.cut(f["x"], [0, 5, 20], labels=["few", "many"]), Cut(x, (0.0, 5.0, 20.0), ("few", "many"))),
     "cut in parts": (lambda f: dpnb.cut(f["y"], 2), Cut(y, (-1.0, 1.0, 3.0), ("[-1, 1]", "(1, 3]"))),

@@ -103,4 +103,4 @@ def test_two_keys_that_are_one_text_are_refused() -> None:
 def test_dates_that_are_taken_apart_can_be_clipped() -> None:
     view = table({"d": Dates("2019-06-01", "2021-12-31")})
     plan, _ = view["d"].dt.year.clip(2020, 2021).mean()
-    assert plan.words == "mean of d.dt.year.clip(2020, 2021)"
+    assert plan.words == "mean of d.dt.year.clip(2020, 2021) (UTC)"

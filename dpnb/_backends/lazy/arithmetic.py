@@ -9,15 +9,16 @@ month and day come from the engine's own dates, the other parts of a point in ti
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import reduce
 
 import narwhals as nw
 
 from dpnb._backends.lazy.engines.engine import Engine, toward_zero
 from dpnb._compile import grid
-from dpnb._plan.expressions.calendar import DAY, SPANS
+from dpnb._plan.expressions.calendar import DAY, LIMIT, MICROS, SPANS
 from dpnb._plan.expressions.nodes import Arithmetic, DatePart, Expression, Function, Literal, PeriodUnit
+from dpnb.times import Zone
 
 # --- parts of points in time ------------------------------------------------------------------------------------------
 
@@ -73,6 +74,34 @@ def index_of(
     if unit == "quarter":
         return year * 4.0 + (part_of("quarter", seconds, to_dates, divided) - 1.0)
     return year * 12.0 + (part_of("month", seconds, to_dates, divided) - 1.0)
+
+
+def to_local(seconds: nw.Expr, zone: Zone) -> nw.Expr:
+    """The local times of points in time, all in whole seconds: a column of doubles."""
+    return seconds + _by_intervals(seconds, zone.starts, [float(ahead) for ahead in zone.seconds])
+
+
+def to_instants(local: nw.Expr, zone: Zone) -> nw.Expr:
+    """The points in time of local times, both in microseconds: a column of 64-bit integers."""
+    least, most = -LIMIT, LIMIT  # far outside the bounds, so that no difference overflows
+    inside = (
+        nw.when(local > most).then(nw.lit(most)).otherwise(nw.when(local < least).then(nw.lit(least)).otherwise(local))
+    )
+    starts = [start * MICROS for start in zone.local_starts]
+    return inside - _by_intervals(local, starts, [ahead * MICROS for ahead in zone.seconds])
+
+
+def _by_intervals(column: nw.Expr, starts: Sequence[int], values: Sequence[float]) -> nw.Expr:
+    """The value of the interval of each number; the second interval and each further one begin at one of `starts`."""
+    if not starts:
+        return nw.lit(values[0])
+    middle = len(starts) // 2
+    before = _by_intervals(column, starts[:middle], values[: middle + 1])
+    return (
+        nw.when(column < starts[middle])
+        .then(before)
+        .otherwise(_by_intervals(column, starts[middle + 1 :], values[middle + 1 :]))
+    )
 
 
 # --- arithmetic that gives the same bits on every engine --------------------------------------------------------------

@@ -39,6 +39,7 @@ from dpnb._plan.expressions.nodes import (
 )
 from dpnb._plan.expressions.rules import dtype_of
 from dpnb.schema import Key, Schema, text_of
+from dpnb.times import Zone
 
 MAX_INLINE_SIZE = 30
 """A larger expression becomes a column; the size is about the number of references to columns."""
@@ -211,6 +212,10 @@ class NarwhalsEvaluator(Evaluation[nw.Expr, NumberColumn, nw.Expr]):
             case Period(unit, _):
                 return self.materialized(arithmetic.index_of(unit, number, self._dates, self.divided))
         raise TypeError(type(node).__name__)
+
+    def _local(self, seconds: NumberColumn, zone: Zone) -> NumberColumn:
+        local = arithmetic.to_local(self.materialized(seconds.value.floor()), zone)
+        return NumberColumn(self.materialized(local), seconds.present)
 
     def _filled(self, numbers: NumberColumn, value: float) -> NumberColumn:
         return NumberColumn(nw.when(numbers.present).then(numbers.value).otherwise(nw.lit(value)), ALWAYS)

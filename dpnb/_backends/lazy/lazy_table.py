@@ -244,7 +244,10 @@ def engine_table(
         elif isinstance(column, Text):
             columns[stem] = raw.cast(nw.String)
         elif isinstance(column, Dates):
-            columns[stem] = engine.divided(nw.col(f"m{stem}").cast(nw.Float64), 1e6)
+            micros = nw.col(f"m{stem}")
+            if column.clock is not None and not getattr(types[name], "time_zone", None):
+                micros = arithmetic.to_instants(micros, column.clock)
+            columns[stem] = engine.divided(micros.cast(nw.Float64), 1e6)
         else:
             columns[stem] = raw.cast(nw.Float64)
     if unit.column is not None:

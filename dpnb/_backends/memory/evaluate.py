@@ -22,7 +22,7 @@ from dpnb._backends.memory.kernels import kernels_for
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable, StringCodes
 from dpnb._backends.memory.prepare.values import Codes
 from dpnb._backends.protocol import BooleanColumn, Comparing, NumberStep
-from dpnb._plan.expressions.calendar import index_of, part_of
+from dpnb._plan.expressions.calendar import index_of, part_of, to_local
 from dpnb._plan.expressions.choices import RELATIONS
 from dpnb._plan.expressions.dtypes import Dtype, Numeric, String
 from dpnb._plan.expressions.letters import changed_case
@@ -45,6 +45,7 @@ from dpnb._plan.expressions.nodes import (
 )
 from dpnb._plan.expressions.rules import dtype_of
 from dpnb.schema import Categories, Key, Schema
+from dpnb.times import Zone
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -232,6 +233,9 @@ class NumpyEvaluator(Evaluation[Mask, Any, Any]):
                 return part_of(part, number)
             case Period(unit, _):
                 return index_of(unit, number)
+
+    def _local(self, seconds: Floats, zone: Zone) -> Floats:
+        return to_local(seconds, zone)
 
     def _filled(self, numbers: Floats, value: float) -> Floats:
         return np.where(np.isnan(numbers), value, numbers)

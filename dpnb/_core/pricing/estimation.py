@@ -46,6 +46,7 @@ from dpnb.results.estimates.population import SamplingError, population
 from dpnb.results.estimates.regression import RegressionNumbers
 from dpnb.results.observations import FIRST_OBSERVATION_ALPHA, CombinedObservations, Floats
 from dpnb.schema import Categories, Key, Schema
+from dpnb.times import UTC_TIME
 
 
 class AnswerSummary(NamedTuple):
@@ -258,8 +259,9 @@ class EstimateReader:
         cells = self.arrays
         if not self.query.plan.group_by and cells.value.size == 1:
             number = cells.value.item(), cells.low.item(), cells.high.item()
-            if dates_of(self.query.plan.aggregation, self.request.view):
-                text, interval = date_with_interval(cells.displayed.item(), *number[1:])
+            dates = dates_of(self.query.plan.aggregation, self.request.view, self.schema)
+            if dates:
+                text, interval = date_with_interval(cells.displayed.item(), *number[1:], dates[0] or UTC_TIME)
             else:
                 text, interval = number_with_interval(cells.displayed.item(), *number[1:])
             return AnswerSummary(f"{text} ({interval})", *number)

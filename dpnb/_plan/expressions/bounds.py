@@ -28,6 +28,7 @@ from dpnb._plan.expressions.dtypes import (
     described,
     literal_kind,
     needs,
+    of_zone,
     refuse,
 )
 from dpnb._plan.expressions.nodes import (
@@ -130,10 +131,10 @@ def _time_arithmetic(node: Arithmetic, left: Dtype, right: Dtype) -> Dtype:
         and node.left != Literal(0)
         and isinstance(node.left, Literal)
     ):
-        left = date_literal(node, node.left)
+        left = date_literal(node, node.left, right)
     if node.operator == "-" and isinstance(left, Timestamp):
         if isinstance(right, Categorical) and isinstance(node.right, Literal):
-            right = date_literal(node, node.right)
+            right = date_literal(node, node.right, left)
         if isinstance(right, Timestamp):
             return Duration(left.low - right.high, left.high - right.low)
     return refuse(node, "dates can only be subtracted from each other; use .dt.year or another part")
@@ -226,8 +227,10 @@ def part(node: ExtractDatePart, kind: Dtype) -> Numeric:
         return Numeric(math.floor(kind.low / unit), math.floor(kind.high / unit), whole=True)
     if not isinstance(kind, Timestamp):
         refuse(node, f"only a date has a {node.part}; this is {described(kind)}; declare it as dpnb.Dates(first, last)")
+    of_zone(node, kind, node.zone)
     if node.part == "year":
-        return Numeric(calendar.year_of(kind.low), calendar.year_of(kind.high), whole=True)
+        first, last = kind.local
+        return Numeric(calendar.year_of(first), calendar.year_of(last), whole=True)
     low, high = calendar.RANGES[node.part]
     return Numeric(low, high, whole=True)
 
@@ -236,6 +239,7 @@ def seconds(node: Seconds, kind: Dtype) -> Numeric:
     """A point in time as a number of seconds."""
     if not isinstance(kind, Timestamp):
         refuse(node, f"only a date is a point in time; this is {described(kind)}")
+    of_zone(node, kind, node.zone)
     return Numeric(kind.low, kind.high)
 
 

@@ -1,5 +1,7 @@
 """Points in time are seconds since the beginning of 1970, in UTC; their parts are whole numbers.
 
+In another zone the parts are those of the local time, which is also written in seconds, as if it were in UTC.
+
 A float of seconds is exact to the microsecond until the year 2255.
 """
 
@@ -11,10 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnb._plan.expressions.nodes import DatePart, PeriodUnit
+from dpnb.times import Zone
 
 Floats = NDArray[np.float64]
 
 DAY = 86_400.0
+MICROS = 10**6
+LIMIT = 2**62
+"""Microseconds until a year that no bound of a column can have."""
 RANGES: dict[DatePart, tuple[int, int]] = {
     "quarter": (1, 4),
     "month": (1, 12),
@@ -66,6 +72,21 @@ def part_of(part: DatePart, seconds: Floats) -> Floats:
         case _:
             values = (moments - days).astype(np.int64) % 60
     return np.where(missing, np.nan, values.astype(np.float64))
+
+
+def to_local(seconds: Floats, zone: Zone) -> Floats:
+    """The local times of points in time, in whole seconds; NaN where they are missing."""
+    whole = np.floor(seconds)
+    ahead = np.array(zone.seconds, np.float64)
+    return whole + ahead[np.searchsorted(np.array(zone.starts, np.float64), whole, side="right")]
+
+
+def to_instants(local: NDArray[np.int64], zone: Zone) -> NDArray[np.int64]:
+    """The points in time of local times, both in microseconds since 1970."""
+    ahead = np.array(zone.seconds, np.int64)
+    starts = np.array(zone.local_starts, np.int64)
+    # Far outside the bounds, so that no difference overflows.
+    return np.clip(local, -LIMIT, LIMIT) - MICROS * ahead[np.searchsorted(starts, local // MICROS, side="right")]
 
 
 def index_of(unit: PeriodUnit, seconds: Floats) -> Floats:

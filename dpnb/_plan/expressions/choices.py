@@ -84,7 +84,7 @@ def comparison(node: Compare, left: Dtype, right: Dtype) -> Boolean:
         case (Boolean(), Boolean()) if equality:
             return Boolean()
         case (Timestamp(), Categorical()) if literal is not None:
-            date_literal(node, literal)
+            date_literal(node, literal, left)
             return Boolean()
         case (String(), Categorical()) if literal is not None and equality:
             return Boolean()
@@ -165,11 +165,19 @@ def _hull(node: Expression, kind: Dtype, otherwise: Expression, other: Dtype) ->
         case Boolean(), Boolean():
             return kind
         case Timestamp(), Timestamp():
-            return Timestamp(min(kind.low, other.low), max(kind.high, other.high))
+            return _hull_of_dates(node, kind, other)
         case (Timestamp(), Categorical()) if isinstance(otherwise, Literal):
-            date = date_literal(node, otherwise)
-            return Timestamp(min(kind.low, date.low), max(kind.high, date.high))
+            return _hull_of_dates(node, kind, date_literal(node, otherwise, kind))
     return refuse(node, f"{described(kind)} and {described(other)} cannot be combined; give two of one kind")
+
+
+def _hull_of_dates(node: Expression, kind: Timestamp, other: Timestamp) -> Timestamp:
+    zone = kind.zone
+    if zone is not None and other.zone is not None:
+        zone = zone.joined(other.zone)
+    if (zone is None) != (kind.zone is None) or kind.zone_name != other.zone_name:
+        refuse(node, f"dates in {kind.zone_name} and in {other.zone_name} cannot be combined; give two of one zone")
+    return Timestamp(min(kind.low, other.low), max(kind.high, other.high), zone)
 
 
 def cut(node: Cut, inner: Dtype) -> Categorical:

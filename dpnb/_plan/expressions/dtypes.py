@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import NoReturn, TypeVar
 
 from dpnb._plan.expressions.nodes import Expression, Literal
@@ -20,9 +21,8 @@ from dpnb.schema import (
     Key,
     Text,
     has_allowed_magnitude,
-    iso_time,
-    seconds_of,
 )
+from dpnb.times import EPOCH, UTC_ZONE, Zone, constant_text, iso_time, seconds_of, time_text
 
 OPEN_END = sys.float_info.max
 """The edge of a cut that represents infinity."""
@@ -87,10 +87,21 @@ class Boolean:
 
 @dataclass(frozen=True)
 class Timestamp:
-    """A point in time, in seconds since 1970."""
+    """A point in time, in seconds since 1970; its parts are those of the local time of its zone, None for UTC."""
 
     low: float
     high: float
+    zone: Zone | None = None
+
+    @property
+    def zone_name(self) -> str:
+        """The name of its zone."""
+        return UTC_ZONE if self.zone is None else self.zone.name
+
+    @property
+    def local(self) -> tuple[float, float]:
+        """The first and the last local time, in seconds since 1970."""
+        return (self.low, self.high) if self.zone is None else self.zone.local_range(self.low, self.high)
 
 
 @dataclass(frozen=True)
@@ -118,13 +129,47 @@ def literal_kind(value: Key) -> Dtype:
     return Numeric(float(value), float(value), whole=float(value).is_integer())
 
 
-def date_literal(node: Expression, literal: Literal) -> Timestamp:
-    """A constant that is compared with dates; raises `PlanError` if it is not a date."""
+def date_literal(node: Expression, literal: Literal, kind: Timestamp | None = None) -> Timestamp:
+    """A constant that is used with dates of type `kind`; raises `PlanError` if it is not a date.
+
+    Without a distance from UTC it is in UTC.  Where the dates have another zone it must have one, as it has if
+    `as_constant` made it.
+    """
     try:
-        seconds = seconds_of(iso_time(literal.value, words(node)))
+        text = time_text(literal.value, words(node))
+        seconds = seconds_of(iso_time(text, words(node)))
     except SchemaError as error:
         raise PlanError(str(error)) from None
-    return Timestamp(seconds, seconds)
+    zone = None if kind is None else kind.zone
+    if zone is None or kind is None:
+        return Timestamp(seconds, seconds)
+    if not text.endswith("Z"):
+        refuse(node, f"a date that is used with dates in {zone.name} states its distance from UTC; got {text!r}")
+    if kind.low <= seconds <= kind.high:
+        return Timestamp(seconds, seconds, zone)
+    # Beyond the dates that the table is for, its distance from UTC is the one that the constant states.
+    ahead = datetime.fromisoformat(str(literal.value)).utcoffset() or timedelta()
+    own = Zone(zone.name, ((math.floor(seconds), ahead // timedelta(seconds=1)),))
+    return Timestamp(seconds, seconds, own)
+
+
+def utc_literal(seconds: float) -> Literal:
+    """A point in time in seconds since 1970 as a constant."""
+    return Literal(f"{(EPOCH + timedelta(seconds=seconds)).isoformat()}Z")
+
+
+def as_constant(node: Expression, kind: Timestamp, text: str) -> str:
+    """A date or time as a constant of dates of type `kind`; without a distance from UTC it is local time of theirs."""
+    try:
+        return constant_text(time_text(text, words(node)), kind.zone, (kind.low, kind.high), words(node))
+    except SchemaError as error:
+        raise PlanError(str(error)) from None
+
+
+def of_zone(node: Expression, kind: Timestamp, zone: str) -> None:
+    """Refuse a node that states another zone than that of its dates: the words of a query say which one it is."""
+    if zone != kind.zone_name:
+        refuse(node, f"is in local time of {zone!r}, and its dates are in {kind.zone_name!r}")
 
 
 def number_of(value: Key, kind: Dtype) -> float:
@@ -169,7 +214,7 @@ def declared_dtype(column: ColumnType) -> Dtype:
         case Categories(values):
             return Categorical(values)
         case Dates():
-            return Timestamp(column.low, column.high)
+            return Timestamp(column.low, column.high, column.clock)
         case Text(max_length):
             return String(max_length)
 
@@ -183,8 +228,10 @@ def as_column(node: Expression, kind: Dtype) -> ColumnType:
             return Categories(values)
         case Boolean():
             return Categories((False, True))
-        case Timestamp(low, high):
-            return Dates(iso_text(low), iso_text(high))
+        case Timestamp(low, high, zone):
+            if zone is None:
+                return Dates(iso_text(low), iso_text(high))
+            return Dates(utc_literal(low).value, utc_literal(high).value, zone=zone.name, offsets=zone.offsets)  # type: ignore[arg-type]
         case String(max_length):
             return Text(max_length)
     refuse(node, "a duration cannot be a column of a unit's rows; use its days, as in .dt.days")

@@ -10,6 +10,7 @@ import msgspec
 
 from dpnb._plan.expressions.letters import Case
 from dpnb.schema import Key
+from dpnb.times import UTC_ZONE
 
 ComparisonOperator = OneOf["==", "!=", "<", "<=", ">", ">="]
 Operator = OneOf["+", "-", "*", "/", "//", "%", "**"]
@@ -36,7 +37,7 @@ class Column(Node, frozen=True, tag="column"):
 
 
 class Literal(Node, frozen=True, tag="literal"):
-    """A constant that the analyst wrote; a date as ISO text."""
+    """A constant that the analyst wrote; a date as ISO text, in UTC if it has no distance from UTC."""
 
     value: Key
 
@@ -149,10 +150,14 @@ class Cut(Node, frozen=True, tag="cut"):
 
 
 class ExtractDatePart(Node, frozen=True, tag="date_part"):
-    """A part of a point in time, as a whole number; for a duration ``days`` and ``seconds``."""
+    """A part of a point in time, as a whole number; for a duration ``days`` and ``seconds``.
+
+    `zone` is that of the dates, so that the words of the node can say it.
+    """
 
     part: DatePart
     inner: Expression
+    zone: str = UTC_ZONE
 
 
 class Period(Node, frozen=True, tag="period"):
@@ -160,6 +165,7 @@ class Period(Node, frozen=True, tag="period"):
 
     unit: PeriodUnit
     inner: Expression
+    zone: str = UTC_ZONE  # that of the dates, as for `ExtractDatePart`
 
 
 class AsNumber(Node, frozen=True, tag="as_number"):
@@ -172,6 +178,7 @@ class Seconds(Node, frozen=True, tag="seconds"):
     """A point in time as a number, in seconds since 1970: the argument of an aggregation whose answer is a date."""
 
     inner: Expression
+    zone: str = UTC_ZONE  # that of the dates, as for `ExtractDatePart`; the answer is in it
 
 
 class MatchText(Node, frozen=True, tag="match_text"):

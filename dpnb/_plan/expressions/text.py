@@ -42,7 +42,8 @@ from dpnb._plan.expressions.nodes import (
     renamed,
     with_arguments,
 )
-from dpnb.schema import Key, iso_time
+from dpnb.schema import Key
+from dpnb.times import UTC_ZONE, iso_time, without_midnight
 
 FREQUENCIES: dict[PeriodUnit, str] = {
     "hour": "h",
@@ -62,6 +63,12 @@ MAX_LISTED = 6
 MAX_NAME, MAX_KEY = 60, 40
 """Characters of a name that an analyst chose, and of a key of a lookup, in descriptions."""
 
+_IN_UTC = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?)Z")
+"""A point in time as `dpnb.times.constant_text` writes it for dates in UTC."""
+
+_EXPLAINED = (Lookup, Cut, ExtractDatePart, Period, Seconds)
+"""Nodes of which `explained` says more than `words`."""
+
 _PLAIN_NAME = re.compile(r"[^\W\d]\w*")
 
 
@@ -71,7 +78,7 @@ def words(node: Expression) -> str:
         case Column(name):
             return name
         case Literal(value):
-            return _value(value)
+            return _constant(value)
         case Arithmetic("-", Literal(0), inner):
             return f"-{operand(inner)}"
         case Arithmetic(operator, left, right) | Compare(operator, left, right):
@@ -95,17 +102,17 @@ def words(node: Expression) -> str:
         case IsNull(inner):
             return f"{operand(inner)}.isna()"
         case FillNull(inner, value):
-            return f"{operand(inner)}.fillna({_value(value)})"
+            return f"{operand(inner)}.fillna({_constant(value)})"
         case Clip(inner, low, high):
             return f"{operand(inner)}.clip({_value(low)}, {_value(high)})"
         case Round(inner, decimals):
             return f"{operand(inner)}.round({decimals or ''})"
         case Where(condition, Literal(value), otherwise):
-            return f"where({words(condition)}, {_value(value)}, {words(otherwise)})"
+            return f"where({words(condition)}, {_constant(value)}, {words(otherwise)})"
         case Where(condition, inner, otherwise):
             return f"{operand(inner)}.where({words(condition)}, {words(otherwise)})"
         case OnlyWhere(condition, Literal(value)):
-            return f"where({words(condition)}, {_value(value)})"
+            return f"where({words(condition)}, {_constant(value)})"
         case OnlyWhere(condition, inner):
             return f"{operand(inner)}.where({words(condition)})"
         case MatchText(relation, inner, text):
@@ -146,14 +153,41 @@ def _within(node: WithinUnit) -> str:
 
 
 def explained(node: Expression) -> str:
-    """`words`, in which every name that the analyst chose says which columns it is made from.
+    """`words`, in which every name that the analyst chose says which columns it is made from, and the zone of dates.
 
     A lookup has a name, and bins have labels, that need not be about the column that they read.
     """
     if isinstance(node, Column):
         return node.name
-    with_names = [one for one in nodes_of(node) if isinstance(one, Lookup | Cut)]
-    return words(_explained(node) if with_names else node)
+    special = [one for one in nodes_of(node) if isinstance(one, _EXPLAINED)]
+    if not special:
+        return words(node)
+    has_names = any(isinstance(one, Lookup | Cut) for one in special)
+    return words(_explained(node) if has_names else node) + zones_in_words(node)
+
+
+def stated_zone(node: object) -> str | None:
+    """The zone that the words of a node state: that of a part or period of dates, or of its own constants."""
+    match node:
+        case Period(zone=zone) | Seconds(zone=zone):
+            return zone
+        case ExtractDatePart(part, zone=zone) if part not in ("days", "seconds"):  # of a duration
+            return zone
+        case Cut(dates=True):
+            return UTC_ZONE
+    return None
+
+
+def zones_in_words(node: Expression) -> str:
+    """The zones of the dates from whose local time an expression is computed, in words."""
+    columns: dict[str, set[str]] = {}
+    for one in nodes_of(node):
+        zone = stated_zone(one)
+        if zone is not None:
+            columns.setdefault(zone, set()).update(inner.name for inner in nodes_of(one) if isinstance(inner, Column))
+    if len(columns) > 1:
+        return f" ({', '.join(f'{name} in {zone}' for zone in columns for name in sorted(columns[zone]))})"
+    return "".join(f" ({zone})" for zone in columns)
 
 
 def named(name: str, node: Expression) -> str:
@@ -262,6 +296,12 @@ def operand(node: Expression) -> str:
     return f"({text})" if isinstance(node, _OPERATIONS) else text
 
 
+def _constant(value: object) -> str:
+    """A constant of an expression; of a point in time in UTC, which has a Z, it says so."""
+    in_utc = isinstance(value, str) and _IN_UTC.fullmatch(value)
+    return repr(f"{without_midnight(in_utc[1])} UTC") if in_utc else _value(value)
+
+
 def _value(value: object) -> str:
     """A constant; a whole number without a decimal point, and the largest double as infinity."""
     if isinstance(value, float) and abs(value) == sys.float_info.max:
@@ -270,5 +310,5 @@ def _value(value: object) -> str:
 
 
 def _listed(values: tuple[object, ...]) -> str:
-    shown = [_value(value) for value in values[:MAX_LISTED]]
+    shown = [_constant(value) for value in values[:MAX_LISTED]]
     return f"[{', '.join(shown)}{', ...' if len(values) > MAX_LISTED else ''}]"

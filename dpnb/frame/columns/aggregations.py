@@ -62,8 +62,8 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
 
     def _ordered(self) -> Expression:
         """The column as the argument of a quantile: a number, or a date, whose quantiles are dates."""
-        is_date = isinstance(dtype_of(self._node, self._view.schema), Timestamp)
-        return Seconds(self._node) if is_date else self._number()
+        kind = dtype_of(self._node, self._view.schema)
+        return Seconds(self._node, kind.zone_name) if isinstance(kind, Timestamp) else self._number()
 
     def _checked(self, verb: str, options: Mapping[str, object], axis: object = 0) -> None:
         if options or axis != 0:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar, Unpack, cast
 
 from dpnb._plan.bounds_grid import bounds_grid
 from dpnb._plan.constants import constant, flag, listed, number
-from dpnb._plan.expressions.dtypes import OPEN_END, Numeric, Timestamp, date_literal
+from dpnb._plan.expressions.dtypes import OPEN_END, Numeric, Timestamp, as_constant, date_literal, utc_literal
 from dpnb._plan.expressions.nodes import Cut, Expression, Literal
 from dpnb._plan.expressions.periods import date_constant
 from dpnb._plan.expressions.rules import dtype_of, numeric_dtype_of
@@ -117,7 +117,7 @@ def _bins(node: Expression, kind: Numeric | Timestamp, edges: object, labels: ob
     if labels is not None:
         names = listed(labels, "labels")
     else:
-        names = _intervals(ends, right, iso_text if is_date else "{:g}".format)
+        names = _intervals(ends, right, _date_writer(node, kind) if isinstance(kind, Timestamp) else "{:g}".format)
         if not is_date and len(set(names)) != len(names):
             names = _intervals(ends, right, str)
     if len(names) != len(ends) - 1 or len(set(names)) != len(names):
@@ -131,6 +131,11 @@ def _seconds(node: Expression, edge: object, kind: Timestamp) -> float:
     if not isinstance(text, str):
         raise PlanError(f"bins: an edge of dates must be a date such as '2017-06-01'; got {edge!r}")
     return date_literal(node, Literal(date_constant(node, kind, text))).low
+
+
+def _date_writer(node: Expression, kind: Timestamp) -> Callable[[float], str]:
+    """How an edge is written: of dates in a zone other than UTC with its distance from UTC."""
+    return iso_text if kind.zone is None else lambda edge: as_constant(node, kind, str(utc_literal(edge).value))
 
 
 def _edge(edge: object) -> float:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Literal, Self
 
 from dpnb._plan.constants import constant, listed, number
-from dpnb._plan.expressions.dtypes import Boolean
+from dpnb._plan.expressions.dtypes import Boolean, Dtype, Timestamp
 from dpnb._plan.expressions.nodes import (
     Apply,
     Clip,
@@ -33,6 +33,7 @@ from dpnb.frame.compatibility.options import NO_DEFAULT, check_options
 from dpnb.frame.compatibility.remedies import REMEDIES
 from dpnb.frame.view import TableView
 from dpnb.schema import whole_number
+from dpnb.times import UTC_ZONE
 
 Inclusive = Literal["both", "left", "right", "neither"]
 ValueType = type[float | str] | Literal["float", "int", "float64", "int64", "bool", "str", "string", "category"]
@@ -229,7 +230,10 @@ class ColumnExpr(ColumnOperators):
             raise PlanError(f"fillna: needs a value, as in {self._example('{self}.fillna(0)')}")
         if isinstance(value, ColumnExpr):
             return self._new(Where(IsNull(self._node), self._other(value, "fillna"), self._node))
-        return self._new(FillNull(self._node, constant(value, "fillna")))
+        filled = constant(value, "fillna")
+        return self._new(
+            FillNull(self._node, self._date_or_text(filled, "fillna") if isinstance(filled, str) else filled)
+        )
 
     def where(self, cond: object, other: object = None, **options: object) -> Self:
         """The value where the condition is true, `other` where it is false; missing where the condition is missing.
@@ -348,7 +352,7 @@ class ColumnExpr(ColumnOperators):
     @property
     def dt(self) -> DateParts[Self]:
         """Parts and periods of a date: ``.dt.year``, ``.dt.to_period("M")``; of a difference of dates ``.dt.days``."""
-        return DateParts(self._new, self._node)
+        return DateParts(self._new, self._node, _zone_of(dtype_of(self._node, self._view.schema)))
 
 
 # --- columns as arguments --------------------------------------------------------------------------------------------
@@ -379,3 +383,7 @@ def groups_of(view: TableView, by: object) -> tuple[GroupLevel, ...]:
     nodes = [node_of(view, level, "groupby") for level in levels]
     names = [level if isinstance(level, str) else view.name_of(node) for level, node in zip(levels, nodes, strict=True)]
     return tuple(map(GroupLevel, names, nodes))
+
+
+def _zone_of(kind: Dtype) -> str:
+    return kind.zone_name if isinstance(kind, Timestamp) else UTC_ZONE

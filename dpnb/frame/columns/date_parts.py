@@ -28,7 +28,7 @@ FORMATS = {"%Y-%m-%d": "D", "%F": "D", "%Y-%m": "M", "%Y": "Y", "%A": "%A", "%B"
 
 @describe_options
 class DateParts(UnsupportedOperations, Generic[C]):
-    """Parts of a date column as whole numbers, their names and periods as categories.
+    """Parts of a date column as whole numbers, their names and periods as categories, in its declared zone.
 
     Parameters
     ----------
@@ -36,25 +36,27 @@ class DateParts(UnsupportedOperations, Generic[C]):
         Makes a column of an expression.
     node : expression
         The dates.
+    zone : str
+        The zone in whose local time the parts are.
 
     Examples
     --------
     >>> df.groupby(df["admitted"].dt.quarter).size().description
-    'count of rows by admitted.dt.quarter'
+    'count of rows by admitted.dt.quarter (UTC)'
     >>> df[df["admitted"].dt.month == 3]
     <private table: age, cost, plan, admitted, note where admitted.dt.month == 3>
     """
 
-    __slots__ = ("_date", "_new")
+    __slots__ = ("_date", "_new", "_zone")
 
-    def __init__(self, new: Callable[[Expression], C], node: Expression) -> None:
-        self._new, self._date = new, node
+    def __init__(self, new: Callable[[Expression], C], node: Expression, zone: str) -> None:
+        self._new, self._date, self._zone = new, node, zone
 
     def _description(self) -> str:
         return f"{words(self._date)}.dt"
 
     def _part(self, part: DatePart) -> C:
-        return self._new(ExtractDatePart(part, self._date))
+        return self._new(ExtractDatePart(part, self._date, self._zone))
 
     @property
     def year(self) -> C:
@@ -130,7 +132,7 @@ class DateParts(UnsupportedOperations, Generic[C]):
     def _named(self, part: DatePart, call: str, first: int, names: tuple[str, ...]) -> C:
         keys = tuple((first + place,) for place in range(len(names)))
         name = f"{operand(self._date)}.dt.{call}()"
-        return self._new(Lookup(name, (ExtractDatePart(part, self._date),), keys, names))
+        return self._new(Lookup(name, (ExtractDatePart(part, self._date, self._zone),), keys, names))
 
     # --- periods -----------------------------------------------------------------------------------------------
 
@@ -174,9 +176,9 @@ class DateParts(UnsupportedOperations, Generic[C]):
         ...     schema={"date": dpnb.Dates("2017-01-01", "2017-12-31")},
         ... )
         >>> session.frame["date"].dt.to_period("M").value_counts().description
-        "count of rows by date.dt.to_period('M')"
+        "count of rows by date.dt.to_period('M') (UTC)"
         """
-        return self._new(period_of(self._date, freq))
+        return self._new(period_of(self._date, freq, self._zone))
 
     def floor(self, freq: object, **options: object) -> C:
         """The same as `to_period`.
@@ -229,6 +231,6 @@ class DateParts(UnsupportedOperations, Generic[C]):
         Examples
         --------
         >>> (df["admitted"] - "2024-01-01").dt.total_seconds()
-        <private column: (admitted - '2024-01-01').dt.seconds>
+        <private column: (admitted - '2024-01-01 UTC').dt.seconds>
         """
         return self._part("seconds")

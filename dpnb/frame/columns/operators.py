@@ -18,6 +18,7 @@ from dpnb._plan.expressions.nodes import (
     Compare,
     ComparisonOperator,
     Expression,
+    Literal,
     Not,
     Operator,
     Or,
@@ -26,7 +27,7 @@ from dpnb._plan.expressions.nodes import (
     negative,
     small_enough,
 )
-from dpnb._plan.expressions.periods import compared, date_constant
+from dpnb._plan.expressions.periods import ANY_DATES, compared, date_constant
 from dpnb._plan.expressions.rules import dtype_of
 from dpnb._plan.expressions.text import words
 from dpnb.copying import safe_repr
@@ -85,20 +86,26 @@ class ColumnOperators(UnsupportedOperations):
                 other._refuse_groups(where)
             self._view.refuse_other_rows(other._view, other, where)
             return other._node
-        return literal(other, f"{words(self._node)} {where}")
+        found = literal(other, f"{words(self._node)} {where}")
+        return Literal(self._date_or_text(found.value, where)) if isinstance(found.value, str) else found
 
     def _compare(self, operator: ComparisonOperator, other: object) -> Self:
         if isinstance(other, str | date | np.datetime64):
             text = self._date_or_text(other, operator)
             if isinstance(self._node, Period):
-                return self._new(compared(self._node, operator, text))
+                return self._new(compared(self._node, operator, text, self._dates()))
             other = text
         return self._new(Compare(operator, self._node, self._other(other, operator)))
 
     def _date_or_text(self, value: object, where: str) -> str:
         """A text, or a date as a text, as it is compared with this column."""
         kind = dtype_of(self._node, self._view.schema)
-        return date_constant(self._node, kind, str(constant(value, f"{words(self._node)} {where}")))
+        return date_constant(self._node, kind, str(constant(value, f"{words(self._node)} {where}")), self._dates())
+
+    def _dates(self) -> Timestamp:
+        """The type of the dates, of which this column is periods."""
+        kind = dtype_of(self._node.inner, self._view.schema) if isinstance(self._node, Period) else None
+        return kind if isinstance(kind, Timestamp) else ANY_DATES
 
     def _chosen(self, condition: Expression, one: object, other: object, verb: str) -> Self:
         """One of two values of these rows, of which one may be a null."""

@@ -14,7 +14,7 @@ from narwhals.dependencies import is_pandas_series
 
 from dpnb._plan.constants import constant
 from dpnb._plan.expressions.choices import undeclared
-from dpnb._plan.expressions.dtypes import Boolean, Categorical, Dtype, Numeric, String, described
+from dpnb._plan.expressions.dtypes import Boolean, Categorical, Dtype, Numeric, String, Timestamp, described
 from dpnb._plan.expressions.nodes import (
     Arithmetic,
     AsNumber,
@@ -29,6 +29,7 @@ from dpnb._plan.expressions.nodes import (
     Where,
     negative,
 )
+from dpnb._plan.expressions.periods import date_constant
 from dpnb._plan.expressions.rules import dtype_of
 from dpnb._plan.expressions.text import MAX_LISTED, as_operand, operand, words
 from dpnb.errors import PlanError, UnsupportedError
@@ -257,6 +258,14 @@ def chosen(condition: Expression, one: Expression | None, other: Expression | No
         if not {type(value) for value in values} & {bool, str} and set(values) == {0, 1}:
             return AsNumber(condition if values[0] else Not(condition))
     kinds = [dtype_of(side, schema) for side in (one, other)]
+    dates = next((kind for kind in kinds if isinstance(kind, Timestamp)), None)
+    if dates is not None:
+        one, other = (
+            Literal(date_constant(side, dates, side.value))
+            if isinstance(side, Literal) and isinstance(side.value, str)
+            else side
+            for side in (one, other)
+        )
     if {type(kind) for kind in kinds} == {Boolean, Numeric}:
         one, other = (
             AsNumber(side) if isinstance(kind, Boolean) else side

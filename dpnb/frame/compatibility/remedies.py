@@ -28,6 +28,11 @@ ROW_COUNT = (
 
 REMEDIES: dict[str, str] = {
     **dict.fromkeys(
+        ["tz_convert", "tz_localize"],
+        "the zone of a column is declared by the curator, as in dpnb.Dates(first, last, zone='Europe/Berlin'), and is "
+        "UTC without zone=; its parts, periods and constants are in the local time of that zone",
+    ),
+    **dict.fromkeys(
         ["values", "to_numpy", "array", "head", "tail", "sample", "iloc", "iat", "at", "iterrows", "T",
          "itertuples", "to_list", "tolist", "to_dict", "to_csv", "to_pandas", "to_parquet", "to_json", "to_string",
          "to_excel", "to_markdown", "item", "pop", "index", "transpose", "first", "last", "nth", "xs", "take",

@@ -102,7 +102,7 @@ class Arrangement:
 def _groups(estimates: Estimates) -> Arrangement:
     """Groups by one level, or by several: the last level as hues if it has few enough values, else as panels."""
     bars = adds_up(estimates)[0]
-    *outer, inner = estimates.names
+    *outer, inner = estimates._axis_names
     rows, positions, last = range(len(estimates.keys)), _labels(estimates, outer), _labels(estimates, [inner])
     if not outer:
         return Arrangement([PlotPanel("", [PlotSeries("", last, list(rows), bars=bars)])], inner)
@@ -131,7 +131,7 @@ def _in_hues(at: Sequence[str], by: Sequence[str], rows: Sequence[int], bars: bo
 def _statistics(estimates: Estimates) -> Arrangement:
     """A panel for each statistic, since their units differ."""
     labels: tuple[Key, ...] = estimates.outputs[1] if estimates.outputs else ()
-    *outer, inner = estimates.names or ("",)
+    *outer, inner = estimates._axis_names or ("",)
     hues = bool(outer) and len(set(_labels(estimates, [inner]))) <= len(HUES)
     panels = []
     for at, (label, adds) in enumerate(zip(labels, adds_up(estimates), strict=True)):
@@ -139,17 +139,17 @@ def _statistics(estimates: Estimates) -> Arrangement:
         if hues:
             series = _in_hues(_labels(estimates, outer), _labels(estimates, [inner]), rows, bars)
         else:
-            at_names = _labels(estimates, estimates.names) if estimates.names else [short(label)]
+            at_names = _labels(estimates, estimates._axis_names) if estimates.names else [short(label)]
             series = [PlotSeries("", at_names, rows, bars=bars)]
         panels.append(PlotPanel(short(label), series))
-    along = ", ".join(outer) if hues else ", ".join(estimates.names)
+    along = ", ".join(outer) if hues else ", ".join(estimates._axis_names)
     return Arrangement(panels, along, inner if hues else "", "statistics")
 
 
 def _quantiles(estimates: Estimates) -> Arrangement:
     """Levels against values: a line for each of a few groups, a panel for each of many."""
     levels = [float(level) for level in estimates.outputs[1]] if estimates.outputs else []
-    names, many = _labels(estimates, estimates.names), len(estimates.keys) > len(HUES)
+    names, many = _labels(estimates, estimates._axis_names), len(estimates.keys) > len(HUES)
     lines = [
         PlotSeries("" if many else name, levels, list(range(at * len(levels), (at + 1) * len(levels))), hue, line=True)
         for at, name in enumerate(names)
@@ -158,12 +158,12 @@ def _quantiles(estimates: Estimates) -> Arrangement:
     panels = (
         [PlotPanel(name, [line]) for name, line in zip(names, lines, strict=True)] if many else [PlotPanel("", lines)]
     )
-    return Arrangement(panels, "quantile", ", ".join(estimates.names), "quantiles")
+    return Arrangement(panels, "quantile", ", ".join(estimates._axis_names), "quantiles")
 
 
 def _labels(estimates: Estimates, names: Sequence[str]) -> list[str]:
     """The groups' keys at some levels, as distinct texts for distinct keys."""
-    at = [estimates.names.index(name) for name in names]
+    at = [estimates._axis_names.index(name) for name in names]
     numbers = [{str(key[level]) for key in estimates.keys if not isinstance(key[level], str)} for level in at]
 
     def label(part: Key, others: set[str]) -> str:

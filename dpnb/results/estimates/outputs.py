@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpnb._plan.expressions.dtypes import Timestamp
 from dpnb._plan.expressions.nodes import Seconds
+from dpnb._plan.expressions.rules import dtype_of
 from dpnb._plan.measurements import (
     AnyView,
     CoefficientsView,
@@ -20,7 +22,8 @@ from dpnb._plan.measurements import (
     StepView,
 )
 from dpnb.results.estimates.noisy import IntervalArrays
-from dpnb.schema import Key
+from dpnb.schema import Key, Schema
+from dpnb.times import UTC_TIME, Zone
 
 MATRICES = ("corr matrix", "cov matrix")
 
@@ -53,19 +56,21 @@ def outputs_of(view: AnyView) -> tuple[str, tuple[Key, ...]] | None:
     return None
 
 
-def dates_of(aggregation: Measured, view: AnyView) -> tuple[bool, ...]:
-    """For each number of a group, whether it is a point in time in seconds since 1970; empty if none is."""
+def dates_of(aggregation: Measured, view: AnyView, schema: Schema) -> tuple[Zone | None, ...]:
+    """For each number of a group that is a point in time, in seconds since 1970, its zone; empty if none is."""
     parts = [part.aggregation for part in aggregation.parts] if isinstance(aggregation, JointAggregation) else []
     if isinstance(view, ColumnsView):
-        dates = tuple(_is_date(parts[named.part]) for named in view.columns)
+        dates = tuple(_zone_of(parts[named.part], schema) for named in view.columns)
         return dates if any(dates) else ()
-    if not isinstance(aggregation, QuantileTree) or not _is_date(aggregation):
-        return ()
-    return (True,) * (len(view.at) if isinstance(view, QuantilesView) else 1)
+    zone = _zone_of(aggregation, schema) if isinstance(aggregation, QuantileTree) else None
+    return () if zone is None else (zone,) * (len(view.at) if isinstance(view, QuantilesView) else 1)
 
 
-def _is_date(aggregation: Measured) -> bool:
-    return isinstance(aggregation, QuantileTree) and isinstance(aggregation.column, Seconds)
+def _zone_of(aggregation: Measured, schema: Schema) -> Zone | None:
+    """The zone of the dates of which quantiles are measured; None for anything else."""
+    column = aggregation.column if isinstance(aggregation, QuantileTree) else None
+    kind = dtype_of(column.inner, schema) if isinstance(column, Seconds) else None
+    return (kind.zone or UTC_TIME) if isinstance(kind, Timestamp) else None
 
 
 def pairs_of(view: MomentsView) -> list[tuple[int, int]]:

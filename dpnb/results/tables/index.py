@@ -15,6 +15,7 @@ from dpnb._plan.suggestions import closest
 from dpnb.errors import AnswerAttributeError, RequestError
 from dpnb.results.estimates.noisy import Cells
 from dpnb.schema import Key, whole_number
+from dpnb.times import UTC_ZONE, Zone
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,30 +57,39 @@ class Deferred(Generic[V]):
 # --- points in time of an answer --------------------------------------------------------------------------------------
 
 
-def points_in_time(values: Cells, dates: Sequence[bool]) -> Any:
+def points_in_time(values: Cells, dates: Sequence[Zone | None]) -> Any:
     """The numbers of all groups, shape (groups, outputs), in one column, those that are dates as timestamps.
 
-    `dates` says for each output whether it is a date; an unknown one is NaT.
+    `dates` has the zone of each output that is a date; an unknown one is NaT.
     """
     return _converted(values, dates, "datetime64[us]")
 
 
-def durations(values: Cells, dates: Sequence[bool]) -> Any:
+def durations(values: Cells, dates: Sequence[Zone | None]) -> Any:
     """Standard deviations in one column, as `points_in_time` has the numbers: durations where these are dates."""
     return _converted(values, dates, "timedelta64[us]")
 
 
-def _converted(values: Cells, dates: Sequence[bool], kind: str) -> Any:
+def _converted(values: Cells, dates: Sequence[Zone | None], kind: str) -> Any:
     import pandas as pd  # imported when first used
 
     micro = np.round(np.where(np.isfinite(values), values, 0.0) * 1e6).astype(np.int64).astype(kind)
     times = np.where(np.isfinite(values), micro, np.array("NaT", dtype=kind))
-    if all(dates):
-        return times.ravel()
-    make = pd.Timestamp if kind.startswith("datetime") else pd.Timedelta
-    mixed = [make(time) if dated else float(value)
+    is_moment = kind.startswith("datetime")
+    zones = {zone.name if is_moment else UTC_ZONE for zone in dates if zone}
+    if all(dates) and len(zones) == 1:
+        (zone,) = zones
+        return times.ravel() if zone == UTC_ZONE else pd.DatetimeIndex(times.ravel(), tz="UTC").tz_convert(zone).array
+
+    def made(time: Any, zone: Zone) -> Any:
+        if not is_moment:
+            return pd.Timedelta(time)
+        moment = pd.Timestamp(time)
+        return moment if zones == {UTC_ZONE} else moment.tz_localize("UTC").tz_convert(zone.name)
+
+    mixed = [float(value) if zone is None else made(time, zone)
              for own, moments in zip(values, times, strict=True)
-             for value, time, dated in zip(own, moments, dates, strict=True)]  # fmt: skip
+             for value, time, zone in zip(own, moments, dates, strict=True)]  # fmt: skip
     return np.array(mixed, dtype=object)
 
 

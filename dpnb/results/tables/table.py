@@ -21,6 +21,7 @@ from dpnb.results.tables.intervals import ABOUT, Intervals
 from dpnb.results.tables.operators import Operators
 from dpnb.results.tables.pandas_methods import PandasMethods
 from dpnb.schema import Key, plain
+from dpnb.times import Zone
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -83,8 +84,8 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Intervals, E
         The decimals of each output that are displayed, after `round`.
     is_two_way : bool
         Whether the last level of the groups is shown as columns.
-    dates : tuple of bool
-        For each output whether it is a point in time, in seconds since 1970; empty if none is.
+    dates : tuple of Zone or None
+        For each output that is a point in time, in seconds since 1970, its zone; empty if none is.
 
     Examples
     --------
@@ -117,7 +118,12 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Intervals, E
     source: Estimates | None = field(default=None, repr=False)
     decimals: tuple[int, ...] | None = None
     is_two_way: bool = False
-    dates: tuple[bool, ...] = ()
+    dates: tuple[Zone | None, ...] = ()
+
+    @property
+    def _axis_names(self) -> tuple[str, ...]:
+        """The names of the levels, as the axes of a figure have them."""
+        return self.names
 
     # --- values ------------------------------------------------------------------------------------------------
 
@@ -130,7 +136,7 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Intervals, E
     def estimate(self) -> float | pd.Series | pd.DataFrame:
         """A float, a pandas Series, or a DataFrame: of several statistics by group, and of a two-way table.
 
-        A date is a `pandas.Timestamp`.
+        A date is a `pandas.Timestamp`, which has the zone of its column unless that is UTC.
         """
         return self._shaped("estimate")  # type: ignore[no-any-return]
 

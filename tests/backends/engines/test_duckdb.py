@@ -33,6 +33,8 @@ class TestDuckDB(SortingEngineContract):
     )
     connection = duckdb.connect()
 
+    every_zoned = 8
+
     def native(self, table: pd.DataFrame) -> Any:
         name = f"table_{id(table)}"
         self.connection.register("given", table)

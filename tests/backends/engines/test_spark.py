@@ -53,6 +53,8 @@ class TestSpark(TypedEngineContract):
     engine = Spark
     every_unit = False
     every_window = 20
+    zoned = ("a", "o")  # its times without a zone are refused
+    every_zoned = 20
     modes = ("skip",)
     whole_logarithms = False
     last = 4

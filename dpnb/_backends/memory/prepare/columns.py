@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import narwhals as nw
 import numpy as np
@@ -30,6 +30,10 @@ class DictionaryColumn:
     def __len__(self) -> int:
         """Number of rows."""
         return len(self.codes)
+
+
+class Instants(NDArray[Any] if TYPE_CHECKING else np.ndarray):  # type: ignore[misc]
+    """Times in UTC of a column that has a zone; those of other columns are local times of the declared one."""
 
 
 Values: TypeAlias = NDArray[Any] | DictionaryColumn
@@ -72,7 +76,8 @@ def column_of(series: nw.Series[Any]) -> Values:
     if kind.is_float() or kind == nw.Object:
         return series.to_numpy()
     if kind.is_temporal():
-        return _converted(series, lambda: series.to_numpy())
+        times = _converted(series, lambda: series.to_numpy())
+        return times.view(Instants) if getattr(kind, "time_zone", None) and times.dtype.kind == "M" else times
     if kind in (nw.String, nw.Categorical, nw.Enum):
         encoded = _encoded(series)
         if encoded is not None:

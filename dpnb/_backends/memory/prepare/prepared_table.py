@@ -33,7 +33,7 @@ from dpnb._backends.memory.prepare.unit_ids import (
     order_by_unit,
     unit_labels,
 )
-from dpnb._backends.memory.prepare.values import Codes, codes_of, floats, seconds, texts
+from dpnb._backends.memory.prepare.values import Codes, codes_of, reader_of, texts
 from dpnb._compile import grid
 from dpnb._plan.expressions.nodes import Expression
 from dpnb._plan.privacy_unit import PrivacyUnit
@@ -320,7 +320,7 @@ def _reorder(table: PreparedTable, order: ShortIntegers) -> None:
 
 def _clamped(values: Values, column: Bounded | Dates, order: ShortIntegers | None) -> NDArray[np.float64]:
     """Numbers, or times in seconds, within the declared bounds, in the order of the rows; NaN if missing."""
-    read: Callable[[NDArray[Any]], NDArray[np.float64]] = seconds if isinstance(column, Dates) else floats
+    read = reader_of(column)
     if isinstance(values, DictionaryColumn):
         values, read = by_value(read, values), np.asarray  # already converted; `seconds` of doubles would be missing
     single, numbers = values, np.empty(len(values) if order is None else len(order))

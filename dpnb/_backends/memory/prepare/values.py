@@ -9,15 +9,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpnb._backends.memory.blocks import by_blocks, even_blocks
-from dpnb._backends.memory.prepare.columns import Values, by_value, value_of
+from dpnb._backends.memory.prepare.columns import Instants, Values, by_value, value_of
 from dpnb._plan.constants import TRUTH, CategoryValues, values_of
-from dpnb.schema import MAX_EXACT_INTEGER, Categories, encodable, iso_time, seconds_of, text_of
+from dpnb._plan.expressions.calendar import to_instants
+from dpnb.schema import MAX_EXACT_INTEGER, Bounded, Categories, Dates, encodable, text_of
+from dpnb.times import Zone, seconds_of, time_text, utc_text
 
 # --- points in time and durations of any library ----------------------------------------------------------------------
 
@@ -116,25 +119,40 @@ def _float(value: Any) -> float:
         return math.nan
 
 
-def seconds(values: NDArray[Any]) -> NDArray[np.float64]:
-    """Points in time in seconds since 1970; NaN for any other value."""
+def seconds(values: NDArray[Any], zone: Zone | None = None) -> NDArray[np.float64]:
+    """Points in time in seconds since 1970; NaN for any other value.
+
+    A value without a zone of its own is local time of `zone`, None for UTC.
+    """
     if values.dtype.kind == "M":
         days = values.astype("datetime64[D]").astype(np.int64)
         in_range = (days > -MAX_DAYS) & (days < MAX_DAYS)  # excludes NaT; beyond, numpy overflows silently
-        return np.where(in_range, values.astype("datetime64[us]").astype(np.int64) / 1e6, np.nan)
+        micros = values.astype("datetime64[us]").astype(np.int64)
+        if zone is not None and not isinstance(values, Instants):
+            micros = to_instants(micros, zone)
+        return np.where(in_range, micros / 1e6, np.nan)
     if values.dtype.kind in "OUS":
-        return np.fromiter((_second(value) for value in values), np.float64, len(values))
+        return np.fromiter((_second(value, zone) for value in values), np.float64, len(values))
     return np.full(len(values), np.nan)
 
 
-def _second(value: Any) -> float:
+def _second(value: Any, zone: Zone | None) -> float:
     try:
         if isinstance(value, str):
-            return seconds_of(iso_time(value, ""))
+            return seconds_of(utc_text(time_text(value, ""), zone))
         micros = None if not isinstance(value, TIMES) or is_duration(value) else microseconds(value)
-        return math.nan if micros is None else micros / 1e6
+        if micros is None:
+            return math.nan
+        if zone is not None and getattr(value, "tzinfo", None) is None:
+            micros = int(to_instants(np.array([micros]), zone)[0])
+        return micros / 1e6
     except Exception:  # noqa: BLE001  (row evaluation is total: a value that is not a date does not count)
         return math.nan
+
+
+def reader_of(column: Bounded | Dates) -> Callable[[NDArray[Any]], NDArray[np.float64]]:
+    """What reads the values of a column as numbers, or dates in seconds, before they are clamped."""
+    return partial(seconds, zone=column.clock) if isinstance(column, Dates) else floats
 
 
 def texts(values: Values) -> tuple[Codes, dict[str, int]]:
