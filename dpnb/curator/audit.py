@@ -36,7 +36,7 @@ from dpnb.copying import NotCopyable
 from dpnb.curator.audit_scopes import Audit, AuditedSum, AuditScope, guarantee_of
 from dpnb.errors import DpnbError, PlanError
 from dpnb.ledger import ROOT, Charge, ChargeSummary, Ledger, node_of, parent_launch
-from dpnb.ledger.charge import ACT, BUDGET_REQUEST, CLOSE, GRANT, LAUNCH, QUERIES, SELECTION, TABLE_FILES
+from dpnb.ledger.charge import ABOUT_TABLE, ACT, BUDGET_REQUEST, CLOSE, GRANT, LAUNCH, QUERIES, SELECTION
 from dpnb.ledger.row_times import RowTimes
 from dpnb.mechanisms.calibration import sigma_for
 from dpnb.mechanisms.permute_and_flip import PermuteAndFlip
@@ -136,7 +136,7 @@ class _Replay(NotCopyable):
     # --- rows ---------------------------------------------------------------------------------------------------
 
     def _add(self, charge: ChargeSummary) -> None:
-        if charge.kind == TABLE_FILES:
+        if charge.kind in ABOUT_TABLE:
             return
         if charge.kind == GRANT:
             self._grant(charge)

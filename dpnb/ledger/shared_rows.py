@@ -207,7 +207,7 @@ class SharedRows(NotCopyable):
         Of a part of the budget that was granted there, only the acts about it: in reserved mode everything else in its
         node is for its analyst alone.
         """
-        if charge.kind == row.TABLE_FILES:
+        if charge.kind in row.ABOUT_TABLE:
             return False
         parent = parent_launch(charge.node)
         if charge.node == self._root or parent is None:

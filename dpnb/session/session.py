@@ -16,7 +16,14 @@ from typing import Any, Literal, Required, Self, TypedDict, Unpack
 from dpnb._core import registry
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.core import SessionCore
-from dpnb._core.ledger_metadata import MOCK_DATA, NOT_PRIVATE, LedgerMetadata, with_limit
+from dpnb._core.ledger_metadata import (
+    MOCK_DATA,
+    NOT_PRIVATE,
+    LedgerMetadata,
+    expected_tables,
+    refuse_changed,
+    with_limit,
+)
 from dpnb._core.options import (
     checked_limit,
     checked_name,
@@ -267,11 +274,14 @@ class Session(BaseSession):
         metadata = LedgerMetadata(name, tables, notice, exhausted).to_dict()
         individual, enforced = exhausted is not None, filter_of(limit, filter)
         with work(Stage.READING):
+            tables.follow(expected := expected_tables(path, metadata))
             tables.read(table)
             if exhausted is not None:
                 tables.opened.refuse_individual(exhausted)
             with at(Stage.LEDGER):
-                account = Accountant.open(path, limit, metadata, enforced, size, individual=individual, sampled=drawn)
+                how: Any = {"individual": individual, "sampled": drawn, "version": version}
+                account = Accountant.open(path, limit, metadata, enforced, size, **how)
+                refuse_changed(account.ledger, expected)
                 tables.check_files(account.ledger, version)
         core = SessionCore(
             id=_identity(path, id(self)),
