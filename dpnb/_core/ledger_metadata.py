@@ -100,7 +100,7 @@ def _as_text(declared: Mapping[str, Any]) -> str:
 
 
 ABOUT_ROWS = ("schema", ADDED, "privacy_unit", "missing", "session_name")
-"""The metadata that do not determine the budget."""
+"""The metadata that the parts of a divided budget do not depend on."""
 
 KEPT = ("public_size", "sampled")
 """Parameters that a ledger keeps if a session that may change it does not declare them."""
@@ -148,7 +148,7 @@ def declared_next(ledger: LedgerQueries, wanted: Declared) -> Declared:
     fixed = ledger.declared_at_last_request
     if fixed is None:
         return _replaced(ledger, known, wanted)
-    _refuse(ledger, list(_differences(fixed.metadata, wanted.metadata)), STANDS)
+    _refuse(ledger, list(_differences(fixed.metadata, wanted.metadata)))
     before, after = _schemas(fixed.metadata), _schemas(wanted.metadata)
     new = [(table, name) for table, columns in after.items() for name in sorted(columns.keys() - before[table].keys())]
     for table, name in new:
@@ -162,30 +162,22 @@ def declared_next(ledger: LedgerQueries, wanted: Declared) -> Declared:
 
 def _replaced(ledger: LedgerQueries, known: Declared, wanted: Declared) -> Declared:
     """Another declaration before the first request."""
-    budget = [
-        (name, text)
-        for name, text in _differences(known.metadata, wanted.metadata)
-        if name not in ABOUT_ROWS and ledger.is_divided
-    ]
-    _refuse(ledger, budget, "the budget has been divided: declare it as the ledger has it")
+    found = _differences(known.metadata, wanted.metadata) if ledger.is_divided else ()
+    _refuse(ledger, [one for one in found if one[0] not in ABOUT_ROWS])
     kept = {name: known.parameters[name] for name in KEPT if name in known.parameters}
     return Declared(wanted.metadata, {**kept, **wanted.parameters})
 
 
-STANDS = (
-    "what its answers are about stays as it is; columns can be added at any time, not changed or removed: declare the "
-    "others as the ledger has them"
-)
-
-
-def _refuse(ledger: LedgerQueries, found: list[tuple[str, str]], why: str) -> None:
+def _refuse(ledger: LedgerQueries, found: list[tuple[str, str]]) -> None:
     if found:
         name = found[0][0]
         words = [text for of, text in found if of == name]
         more = f"; and {len(words) - MAX_NAMED} more" if len(words) > MAX_NAMED else ""
+        stays = "columns can be added, but not changed or removed" if name == "schema" else "this stays"
         raise LedgerError(
-            f"ledger {ledger.path!r}: was created for another {name}; {'; '.join(words[:MAX_NAMED])}{more}; {why}, or "
-            "give this session another ledger= (its budget is then spent in addition)"
+            f"ledger {ledger.path!r}: was created for another {name}; {'; '.join(words[:MAX_NAMED])}{more}; once "
+            f"something was charged, {stays}: declare it as the ledger has it, or give this session another ledger= "
+            "(its budget is then spent in addition)"
         )
 
 
@@ -237,9 +229,11 @@ def _differences(
 
 
 def _words(name: str, text: str | None) -> str:
-    if text is None:
-        return "none"
-    return repr(budget_from_json(json.loads(text))) if name == "budget" else text
+    if name == "on_exhausted":
+        return "accounting='worst-case'" if text is None else f"accounting='individual', on_exhausted={text!r}"
+    if name == "budget" and text is not None:
+        return repr(budget_from_json(json.loads(text)))
+    return "none" if text is None else text
 
 
 def _limits(unit: PrivacyUnit) -> dict[str, object]:
@@ -262,7 +256,11 @@ def _column_difference(known: ColumnType, wanted: ColumnType) -> str:
         missing = ((who, [one[1] for one in of if one not in against]) for who, of, against in sides)
         lacks = [f"{who} {_listed(values)}" for who, values in missing if values]
         return ", ".join(lacks) or "the session has the categories in another order"
-    return f"it has {_short(known)}, the session has {_short(wanted)}"
+    if type(known) is not type(wanted):
+        return f"it has {_short(known)}, the session has {_short(wanted)}"
+    fields = [name for name in known.__struct_fields__ if getattr(known, name) != getattr(wanted, name)]
+    one, other = (", ".join(f"{name}={getattr(of, name)!r}" for name in fields) for of in (known, wanted))
+    return f"it has {one}, the session has {other}"
 
 
 def _typed(value: Key) -> tuple[str, Key]:

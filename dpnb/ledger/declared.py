@@ -8,12 +8,13 @@ in the order in which they were added; an answer to an earlier request is not af
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
 
 from dpnb.errors import LedgerError
+from dpnb.ledger.charge import REQUESTS, VERSION, ChargeSummary
 from dpnb.ledger.connection import refuse_unreadable
 from dpnb.schema import Added
 
@@ -59,14 +60,31 @@ def before_added(metadata: Mapping[str, str], kept: int = 0) -> dict[str, str]:
     return before
 
 
+def extends(now: Declared, before: Declared) -> bool:
+    """Whether a declaration is an earlier one with further columns, if any."""
+    return before == Declared(before_added(now.metadata, len(added_to(before.metadata))), now.parameters)
+
+
+def unsound_versions(created: Declared, rows: Iterable[ChargeSummary]) -> Iterator[ChargeSummary]:
+    """The rows of kind ``version`` that change more than a session may after the requests before them."""
+    declared, fixed = created, None
+    for one in rows:
+        if one.kind in REQUESTS:
+            fixed = declared
+        elif one.kind == VERSION:
+            content = one.launch or {}
+            declared = Declared(content.get("metadata", {}), content.get("parameters", {}))
+            if fixed is not None and not extends(declared, fixed):
+                yield one
+
+
 def refuse_replaced(path: str, opened: Declared, now: Declared) -> None:
     """Refuse a request of a session that was opened when the ledger declared something else.
 
     Added columns change nothing for it, except under individual accounting: what each unit has paid is computed from
     all requests, also those that use these columns.
     """
-    known = len(added_to(opened.metadata))
-    is_extended = opened == Declared(before_added(now.metadata, known), now.parameters)
+    is_extended = extends(now, opened)
     if is_extended and "on_exhausted" not in opened.metadata:
         return
     what = "schema was extended" if is_extended else "declaration was changed"

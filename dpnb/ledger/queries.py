@@ -27,6 +27,7 @@ CREATE TABLE head (id INTEGER NOT NULL, hash TEXT NOT NULL);
 {row.TABLE}
 """
 
+MAX_ID = 2**63 - 1
 MAX_STORED = 10_000
 """Rows that a query returns at once; SQLite limits the number of ids."""
 ALL_COLUMNS = ", ".join(row.COLUMNS)
@@ -63,7 +64,7 @@ class LedgerQueries:
     @property
     def declared(self) -> Declared:
         """What is declared now: when the file was created, or by the last row of kind ``version``."""
-        return self._declared_in()
+        return self.declared_before()
 
     @property
     def declared_at_last_request(self) -> Declared | None:
@@ -73,12 +74,13 @@ class LedgerQueries:
             f"SELECT id FROM events WHERE kind IN ({marks}) ORDER BY id DESC LIMIT 1",  # noqa: S608
             *REQUESTS,
         )
-        return self._declared_in("AND id < ?", *last[0]) if last else None
+        return self.declared_before(*last[0]) if last else None
 
-    def _declared_in(self, clause: str = "", *arguments: object) -> Declared:
+    def declared_before(self, number: int = MAX_ID) -> Declared:
+        """What was declared when a row was written."""
         found = self._file.run(
-            f"SELECT id, details FROM events WHERE node = ? AND kind = ? {clause} ORDER BY id DESC LIMIT 1",  # noqa: S608
-            *(UNCOUNTED, row.VERSION, *arguments),
+            "SELECT id, details FROM events WHERE node = ? AND kind = ? AND id < ? ORDER BY id DESC LIMIT 1",
+            *(UNCOUNTED, row.VERSION, number),
         )
         return declared_in(*found[0]) if found else self.created
 
