@@ -149,7 +149,11 @@ def declared_next(ledger: LedgerQueries, wanted: Declared) -> Declared:
     if fixed is None:
         return _replaced(ledger, known, wanted)
     _refuse(ledger, list(_differences(fixed.metadata, wanted.metadata)))
-    before, after = _schemas(fixed.metadata), _schemas(wanted.metadata)
+    after = _schemas(wanted.metadata)
+    has_unseen = all(name in after[table] for table, name in added_to(known.metadata)[len(added_to(fixed.metadata)) :])
+    if has_unseen and not any(_differences(known.metadata, wanted.metadata)):
+        fixed = known  # so that sessions that have these columns can go on
+    before = _schemas(fixed.metadata)
     new = [(table, name) for table, columns in after.items() for name in sorted(columns.keys() - before[table].keys())]
     for table, name in new:
         _refuse_common_name(ledger, table, name, before, after)
