@@ -259,8 +259,6 @@ def test_a_refusal_names_a_few_of_many_differences(opened: Open) -> None:
 
 @pytest.mark.parametrize("what", REFUSED)
 def test_before_the_first_request_anything_may_change(what: str, opened: Open, tmp_path: Path) -> None:
-    if what == "tables":
-        pytest.skip("the frame of the first session is of one table")
     opened()
     session = opened(**REFUSED[what][0])
     assert kinds(session) == ["version"]
@@ -357,7 +355,7 @@ def test_another_kernel_goes_on_with_the_schema_it_has(opened: Open) -> None:
 def test_a_kernel_whose_declaration_was_replaced_is_refused_uncharged(opened: Open) -> None:
     stale = opened()
     fresh = opened({**FIRST, "age": dpnb.Bounded(0, 80)})
-    with pytest.raises(LedgerError, match="declaration was changed by another session.*create the session again"):
+    with pytest.raises(LedgerError, match=r"declaration was changed by another session.*create the session again"):
         stale.frame["age"].mean().release(mu=0.1)
     fresh.frame["age"].mean().release(mu=0.1)
     assert kinds(fresh) == ["version", "release"]
@@ -376,7 +374,7 @@ def test_a_change_while_a_table_is_read_is_noticed(opened: Open, monkeypatch: py
             read(self, unread)
 
         patch.setattr(PrivateTables, "read", overtaken)
-        with pytest.raises(LedgerError, match="another session has changed the schema.*create the session again"):
+        with pytest.raises(LedgerError, match=r"another session has changed the schema.*create the session again"):
             opened({**FIRST, **COST})
 
 
@@ -394,19 +392,19 @@ def test_every_person_has_paid_the_same_after_a_column_was_added(opened: Open, m
     session = opened(**options)
     for age in (30, 50):
         session.frame[session.frame["age"] > age].groupby("ward").size().release(mu=0.2)
-    before = [paid(session, person) for person in range(60)]
-    assert [paid(opened({**FIRST, **COST}, **options), person) for person in range(60)] == before
+    before = [paid(session, person) for person in range(0, 60, 5)]
+    assert [paid(opened({**FIRST, **COST}, **options), person) for person in range(0, 60, 5)] == before
     with monkeypatch.context() as patch:  # the control: the added column is hashed, so others have paid
         patch.setattr(PrivateTables, "follow", lambda self, declared: None)
         hashed = opened({**FIRST, **COST}, **options)
-        assert [paid(hashed, person) for person in range(60)] != before
+        assert [paid(hashed, person) for person in range(0, 60, 5)] != before
 
 
 def test_under_individual_accounting_all_columns_are_needed(opened: Open) -> None:
     older = opened(accounting="individual")
     older.frame.count().release(mu=0.1)
     newer = opened({**FIRST, **COST}, accounting="individual")
-    with pytest.raises(LedgerError, match="schema was extended by another session.*nothing was charged"):
+    with pytest.raises(LedgerError, match=r"schema was extended by another session.*nothing was charged"):
         older.frame["age"].mean().release(mu=0.1)
     newer.frame["cost"].mean().release(mu=0.1)
     with pytest.raises(LedgerError, match="column 'cost': the session lacks it"):
@@ -434,14 +432,17 @@ def pairs(session: dpnb.Session) -> Any:
 
 def test_joins_are_of_the_same_rows_after_columns_were_added(opened: Open) -> None:
     first = linked(opened, FIRST, SIZE)
-    asked: Callable[[Any], list[Any]] = lambda f: [
-        f["age"].sum(),
-        f.bound_contributions(max_rows_per_unit=1)["size"].sum(),
-    ]
+
+    def asked(f: Any) -> list[Any]:
+        return [f["age"].sum(), f.bound_contributions(max_rows_per_unit=1)["size"].sum()]
+
     found = [exact(first, query) for query in asked(pairs(first))]
     first.table("visits").count().release(mu=0.01)
     one = linked(opened, FIRST, {**SIZE, **NOTE})
-    noted: Callable[[Any], Any] = lambda f: f.bound_contributions(max_rows_per_unit=1).groupby("note", keys=["a"])
+
+    def noted(f: Any) -> Any:
+        return f.bound_contributions(max_rows_per_unit=1).groupby("note", keys=["a"])
+
     assert [exact(one, query) for query in asked(pairs(one))] == found
     notes = exact(one, noted(pairs(one))["age"].sum())
     one.table("homes").count().release(mu=0.01)
