@@ -143,7 +143,7 @@ def declared_next(ledger: LedgerQueries, wanted: Declared) -> Declared:
     from all requests.
     """
     known = ledger.declared
-    if not any(_differences(known.metadata, wanted.metadata, with_new=True)):
+    if known.metadata == wanted.metadata or not any(_differences(known.metadata, wanted.metadata, with_new=True)):
         return known
     fixed = ledger.declared_at_last_request
     if fixed is None:
