@@ -19,7 +19,7 @@ from dpnb.accounting.budget import Budget
 from dpnb.accounting.individual import OnExhausted
 from dpnb.accounting.no_budget import NoBudget, budget_from_json
 from dpnb.errors import LedgerError
-from dpnb.ledger import Ledger
+from dpnb.ledger import Ledger, refuse_unreadable
 from dpnb.ledger.declared import ADDED, Declared, added_to
 from dpnb.ledger.queries import LedgerQueries, stored_ledger
 from dpnb.schema import Categories, ColumnType, Key, Schema
@@ -113,7 +113,7 @@ Tables = Mapping[str, Schema]
 
 def expected_tables(path: str, wanted: Mapping[str, str]) -> PrivateTables:
     """The tables that a ledger will declare once a session with these metadata is open; before their rows are read."""
-    with stored_ledger(path) as ledger:
+    with stored_ledger(path) as ledger, refuse_unreadable("the metadata"):  # which are not verified yet
         metadata = wanted if ledger is None else declared_next(ledger, Declared(wanted, {})).metadata
     return LedgerMetadata.from_dict(metadata, path).tables
 

@@ -85,7 +85,7 @@ def refuse_replaced(path: str, opened: Declared, now: Declared) -> None:
     all requests, also those that use these columns.
     """
     is_extended = extends(now, opened)
-    if is_extended and "on_exhausted" not in opened.metadata:
+    if now == opened or (is_extended and "on_exhausted" not in opened.metadata):
         return
     what = "schema was extended" if is_extended else "declaration was changed"
     raise LedgerError(

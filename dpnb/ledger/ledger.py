@@ -19,7 +19,7 @@ from dpnb.ledger import chain
 from dpnb.ledger import charge as row
 from dpnb.ledger.chain import ChainHead
 from dpnb.ledger.charge import Charge, ChargeSummary, chained_hash, result_hash, sealed, summary_of
-from dpnb.ledger.connection import MEMORY
+from dpnb.ledger.connection import MEMORY, refuse_unreadable
 from dpnb.ledger.declared import Declared, refuse_replaced
 from dpnb.ledger.node import ROOT, UNCOUNTED
 from dpnb.ledger.origin import RequestOrigin, current_origin, refuse_beyond_room
@@ -107,7 +107,7 @@ class Ledger(LedgerQueries, NotCopyable):
         self._unwritten: int | None = None  # first row of a transaction that has not been committed
         self._followed = None
         self._declared: Declared | None = None  # when a session opened it
-        self._declared_by = 0  # the row that said so, or a later one that changes nothing for this session
+        self._agreed: ChainHead | None = None  # the end of the chain up to which nothing has replaced that
         self._new: list[ChargeSummary] = []  # of the rows of the current transaction
         self._moment = _ReadUntil()
         self._times = RowTimes()
@@ -135,15 +135,11 @@ class Ledger(LedgerQueries, NotCopyable):
             declare()
 
     def _declare(self, wanted: Declared, version: str, change: Change) -> None:
-        known, declared = self.declared, change(self, wanted)
+        with refuse_unreadable("the metadata"):
+            known, declared = self.declared, change(self, wanted)
         if declared != known:
             self.note(row.VERSION, version, {name: dict(one) for name, one in declared._asdict().items()})
-        self._declared, self._declared_by = declared, self.declared_by
-
-    def _refuse_replaced(self) -> None:
-        if self._declared is not None and self.declared_by != self._declared_by:
-            refuse_replaced(self.path, self._declared, self.declared)
-            self._declared_by = self.declared_by
+        self._declared = declared
 
     # --- reading -----------------------------------------------------------------------------------------------
 
@@ -247,7 +243,7 @@ class Ledger(LedgerQueries, NotCopyable):
                 if self._followed is not None and len(self._summaries) == self._followed.number:
                     self._summaries += self._new
                 if self._reserved is not None:
-                    self._followed = self._reserved
+                    self._followed = self._agreed = self._reserved
                     self._committed(self._followed)
             finally:
                 self._unwritten = self._reserved = self._time = None
@@ -283,7 +279,9 @@ class Ledger(LedgerQueries, NotCopyable):
         not charged.
         """
         end_if_asked()
-        self._refuse_replaced()
+        if self._declared is not None and self._followed is not self._agreed:  # others have written
+            refuse_replaced(self.path, self._declared, self.declared)
+            self._agreed = self._followed
         end = self._reserved or self._followed  # verified when the transaction began
         if end is None:  # never: rows are written to a ledger that was created
             raise TypeError("ledger")

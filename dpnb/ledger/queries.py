@@ -85,12 +85,6 @@ class LedgerQueries:
         return declared_in(*found[0]) if found else self.created
 
     @property
-    def declared_by(self) -> int:
-        """The number of the row that says what is declared now; 0 if that is what the file was created for."""
-        ((number,),) = self._file.run("SELECT MAX(id) FROM events WHERE node = ? AND kind = ?", UNCOUNTED, row.VERSION)
-        return int(number or 0)
-
-    @property
     def is_divided(self) -> bool:
         """Whether some row is about how the budget is divided."""
         marks = ", ".join("?" * len(ABOUT_BUDGET))
