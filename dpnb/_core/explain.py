@@ -62,6 +62,7 @@ def of_session(core: SessionCore, spent: str, mechanisms: list[dict[str, Any]]) 
     )
     if guarantee.has_budget and covered is not None and charged is not None and covered > charged:
         inside += TWO_AMOUNTS
+    inside += ' (The accumulator in the filter\'s kind of loss; session.odometers has it as "spent", and the others.)'
     facts.append(("so far, against a budget", inside))
     if last_loss is not None and takes_part is None and guarantee.has_budget:
         times = filter_.max_repetitions(guarantee.to_filter_loss(last_loss)) or 0

@@ -11,8 +11,8 @@ ZCDP            GDP (Bun and Steinke 2016, Prop. 1.6), PureDP, ApproxDP, Pointwi
 GDP             PureDP, ApproxDP, PointwiseDP (randomised response lies above the curve of its mu)
 RDP             GDP, ZCDP, PureDP, ApproxDP, PointwiseDP, and RDP of other orders ((a - 1) D_a is convex in a);
                 a delta stays a delta, since one decomposition serves all orders
-ZCDP, RDP, GDP  BoundedRange: range^2/8 (Cesar and Rogers 2021), the same at each order, and the mu of range/2 in pure
-                DP (proved in :mod:`dpnb.accounting.conversions.pure`)
+ZCDP, RDP       BoundedRange: the largest divergences (:mod:`dpnb.accounting.conversions.bounded_range`)
+GDP             BoundedRange: the mu of range/2 in pure DP (:mod:`dpnb.accounting.conversions.pure`)
 PureDP          ApproxDP and PointwiseDP without a delta
 ZCDP, GDP, RDP  PureGDP: the sum of what its two mechanisms convert to; Repeated: `count` times what one converts to
 any             any loss of 0
@@ -43,6 +43,7 @@ from dpnb.accounting.conversions import (
     epsilon_of_pure_gdp,
     mu_from_pure,
     rdp_from_pure,
+    rdp_from_range,
     rho_from_pure,
     rho_from_range,
 )
@@ -242,7 +243,7 @@ def _zcdp(loss: Loss) -> ZCDP | None:
     if isinstance(loss, GDP):
         return ZCDP.of(loss.rho, loss.delta)
     if isinstance(loss, BoundedRange):
-        return ZCDP.of(rho_from_range(loss.epsilon), Fraction(0))
+        return ZCDP.of(_rho_of_range(loss.epsilon), Fraction(0))
     if isinstance(loss, EpsilonLoss):
         return ZCDP.of(_rho_of_pure(loss.epsilon), loss.delta)
     if isinstance(loss, PureGDP):
@@ -272,13 +273,12 @@ def _rdp(loss: Loss, orders: Iterable[Number] | None) -> RDP | None:
     if not isinstance(loss, GDP | ZCDP | EpsilonLoss):
         return None
     free = _free_at(loss, orders)
-    if isinstance(loss, BoundedRange):
-        loss = ZCDP.of(rho_from_range(loss.epsilon), Fraction(0))
     if isinstance(loss, GDP | ZCDP):
         n, d = loss.rho.as_integer_ratio()
         rhos = [Fraction(order.numerator * n, order.denominator * d) for order in free.orders]
     else:
-        rhos = [_rdp_of_pure(loss.epsilon, order) for order in free.orders]
+        at_order = _rdp_of_range if isinstance(loss, BoundedRange) else _rdp_of_pure
+        rhos = [at_order(loss.epsilon, order) for order in free.orders]
     return free.with_parts((*rhos, loss.delta))
 
 
@@ -300,6 +300,16 @@ def _mu_squared_of_pure(epsilon: Fraction) -> Fraction:
 @lru_cache(maxsize=4096)
 def _rdp_of_pure(epsilon: Fraction, order: Fraction) -> Fraction:
     return exact(rdp_from_pure(epsilon, order=order))
+
+
+@lru_cache(maxsize=4096)
+def _rho_of_range(length: Fraction) -> Fraction:
+    return rho_from_range(length)
+
+
+@lru_cache(maxsize=4096)
+def _rdp_of_range(length: Fraction, order: Fraction) -> Fraction:
+    return rdp_from_range(length, order=order)
 
 
 def _free_at(loss: Loss, orders: Iterable[Number] | None) -> RDP:

@@ -41,6 +41,24 @@ is (D_t/sigma)-GDP given the past, with D_t = row t of a d, and for every course
 to at most C^2 N.  So all of them together are (C sqrt(N)/sigma)-GDP by Smith and Thakurta 2022, Theorem 1, at one
 charge for the horizon T.
 
+Units that leave
+----------------
+Under individual accounting a counter follows how many units are still active (Feldman and Zrnic 2021, section 5).  Step
+t counts the units that *leave*: those that do not take part in full in query t, for the first time.
+
+Claim.  If every unit's filter admits at most B - mu_c^2 in squared mu, the queries and the totals of a counter that is
+charged mu_c are sqrt(B)-GDP.
+
+Proof.  Fix two tables that differ in one unit.  Whether another unit takes part is a function of its own data and of
+what was released before, so given the past it is the same for both.  The unit itself leaves at most once, at a step s
+that its data and the past determine, so it changes one count, by 1.  What is released at step t is then at most
+D_t-GDP given the past, with D_t^2 its loss in query t plus (a_(t-s)/sigma)^2.  The first terms add up to at most
+B - mu_c^2, the second ones to at most N/sigma^2 = mu_c^2, and Smith and Thakurta 2022, Theorem 1, applies.  ∎
+
+The second terms begin when the unit cannot pay any more: so they are reserved before the first step.  The numbers of
+*active* units themselves would change by 1 at every step before s; and a unit that may return, under "skip", changes
+the numbers of absent units many times.  The number at the start must be public, or be counted.
+
 References
 ----------
 - Fichtenberger, Henzinger, Upadhyay 2023, *Constant Matters: Fine-grained Error Bound on Differentially Private

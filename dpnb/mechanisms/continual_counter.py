@@ -55,8 +55,9 @@ class ContinualCounter:
     Notes
     -----
     Feldman and Zrnic 2021, section 5, propose a continual counter for the number of units that are still active under
-    individual accounting.  A unit becomes inactive once, so the number of units that have *become inactive* changes by
-    1 for one unit; what a unit pays for the counter, loss.mu^2, is reserved from its budget before the first step.
+    individual accounting.  Count the units that leave: those that for the first time do not take part in full.  A unit
+    leaves once, so `max_change` is 1; what it pays for the counter, loss.mu^2, must be reserved from its budget before
+    the first step (claim and proof in :ref:`proof-cumulative-counts`).
 
     References
     ----------

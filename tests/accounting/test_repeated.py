@@ -33,8 +33,9 @@ from dpnb.accounting import (
     convert,
     loss_from_json,
 )
-from dpnb.accounting.conversions import residue_charge
+from dpnb.accounting.conversions import rdp_from_pure, rdp_from_range, residue_charge, rho_from_pure, rho_from_range
 from dpnb.accounting.conversions.residue import _charge_one_by_one
+from dpnb.accounting.exact import exact
 from dpnb.errors import BudgetExceeded, ConversionError, InvalidValueError
 from dpnb.interactive.threshold.above_threshold import MAX_COUNT
 
@@ -183,7 +184,8 @@ def two_outcomes(length: Any, top: Any) -> tuple[Any, Any]:
     return mp.exp(top) * q, q
 
 
-@given(st.floats(0.01, 6), st.floats(0.001, 0.999))
+@given(st.floats(0.01, 40), st.floats(0.001, 0.999))
+@mp.workdps(40)
 def test_no_two_outcomes_in_the_range_exceed_its_conversions(length: float, share: float) -> None:
     loss = BoundedRange(length)
     p, q = two_outcomes(mp.mpf(length), mp.mpf(length) * share)
@@ -193,6 +195,56 @@ def test_no_two_outcomes_in_the_range_exceed_its_conversions(length: float, shar
         divergence = mp.log(p**order * q ** (1 - order) + (1 - p) ** order * (1 - q) ** (1 - order)) / (order - 1)
         assert divergence <= order * float(convert(loss, ZCDP).rho) * (1 + 1e-12)
         assert divergence <= float(convert(loss, RDP, orders=[order]).parts[0]) * (1 + 1e-12)
+
+
+def divergence(length: str, top: Any, order: str) -> Any:
+    """The divergence of two outcomes whose logarithms of ratios are top and top - length, of order 1 or above."""
+    a, (p, q) = mp.mpf(order), two_outcomes(mp.mpf(length), top)
+    if a == 1:
+        return p * mp.log(p / q) + (1 - p) * mp.log((1 - p) / (1 - q))
+    return mp.log(p**a * q ** (1 - a) + (1 - p) ** a * (1 - q) ** (1 - a)) / (a - 1)
+
+
+def largest_divergence(length: str, order: str) -> Any:
+    """The largest over all tops, by a search in thirds: in the middle it rises, then falls."""
+    low, high = mp.mpf(length) / 10**6, mp.mpf(length) * (1 - mp.mpf(10) ** -6)
+    for _ in range(90):
+        first, second = low + (high - low) / 3, high - (high - low) / 3
+        if divergence(length, first, order) < divergence(length, second, order):
+            low = first
+        else:
+            high = second
+    return divergence(length, low, order)
+
+
+@pytest.mark.parametrize("length", ["0.01", "0.5", "2", "8", "30"])
+@mp.workdps(40)
+def test_rho_and_renyi_loss_of_a_range_are_the_largest_divergences(length: str) -> None:
+    rho = rho_from_range(length)
+    assert float(rho) == pytest.approx(float(largest_divergence(length, "1")), rel=1e-12)
+    for order in ("1.01", "3", "40"):
+        exactly = largest_divergence(length, order)
+        assert float(rdp_from_range(length, order=order)) == pytest.approx(float(exactly), rel=1e-12)
+        assert exactly <= mp.mpf(order) * mp.mpf(rho.numerator) / rho.denominator
+    assert divergence(length, mp.mpf(length) / 2, "3") < largest_divergence(length, "3"), "control: always the middle"
+
+
+@given(st.floats(1e-9, 1e5), st.floats(1.001, 1e4))
+def test_a_range_is_charged_at_most_what_any_other_theorem_proves(length: float, order: float) -> None:
+    rho, rdp = rho_from_range(length), rdp_from_range(length, order=order)
+    a, e, rounded = exact(order), exact(length), 1 + Fraction(1, 10**12)
+    assert 0 < rho <= e**2 / 8
+    assert rho <= exact(rho_from_pure(length)) * rounded
+    assert 0 < rdp <= a * e**2 / 8
+    assert rdp <= min(a * rho, exact(rdp_from_pure(length, order=order))) * rounded
+    assert 2 * rho <= rho_from_range(2 * e) * rounded, "what a sum is charged is no less than the sum"
+
+
+def test_ranges_of_any_size_have_a_rho() -> None:
+    for length in ("1e-300", "9999", "10001", "1e12"):
+        assert 0 < rho_from_range(length) <= exact(length)
+        assert 0 < rdp_from_range(length, order="1.0000001") <= exact(length)
+    assert rho_from_range(0) == rdp_from_range(0, order=2) == 0
 
 
 @pytest.mark.parametrize("length", [0.05, 0.378, 2.0, 8.0])

@@ -25,6 +25,7 @@ from dpnb._plan.join import schema_of, unit_of
 from dpnb._plan.measurements import (
     Count,
     CountUnits,
+    CumulativeCount,
     Discovery,
     JointAggregation,
     Mean,
@@ -35,6 +36,8 @@ from dpnb._plan.measurements import (
 )
 from dpnb._plan.plan import GroupLevel, Join, Plan, TableSource
 from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit
+from dpnb.accounting.prefix_sums import largest_norm_squared, square_root_of_prefix_sums
+from dpnb.errors import PlanError
 from dpnb.schema import Bounded, Categories, Schema, Text
 from pairwise import product
 
@@ -118,6 +121,37 @@ def test_a_unit_in_both_tables_changes_a_join_by_no_more_than_is_claimed(limits:
     if limits == "rows":
         assert found[Count()] == queries[Count()].l2_sensitivity_squared
         assert found[Sum(Column("x_x"))] == queries[Sum(Column("x_x"))].l2_sensitivity_squared
+
+
+@pytest.mark.parametrize(("limits", "tables", "by"), product(["rows", "groups"], SOURCES, ["g", "h"]))
+def test_a_unit_changes_cumulative_counts_of_a_join_by_no_more_than_is_claimed(
+    limits: str, tables: str, by: str
+) -> None:
+    """Of what is measured.  The rows of a unit are its pairs, in several groups; at most all of them in the first."""
+    units, source = UNITS[limits], SOURCES[tables]
+    schema = schema_of(source, SCHEMAS)
+    level = GroupLevel(by, Column(by))
+    query = linear_query(
+        Plan(CumulativeCount(), None, (level,), source=source), schema, unit_of(source, units, SCHEMAS)
+    )
+    before = execute(query, rows_of(source, prepared(limits, (), ())), schema)
+    found = 0
+    for visits, bills in itertools.product(small(3, VISITS[:2]), small(3, BILLS)):
+        after = execute(query, rows_of(source, prepared(limits, visits, bills)), schema)
+        found = max(found, squared(square_root_of_prefix_sums(after - before)))
+    assert found <= query.l2_sensitivity_squared
+    if limits == "rows":
+        assert found == query.l2_sensitivity_squared
+    of_one_table = largest_norm_squared(2, rows=2, rows_in_step=2)
+    assert found > of_one_table or limits == "groups", "control: the limit of one table alone"
+
+
+def test_cumulative_counts_of_a_join_are_refused_under_a_norm() -> None:
+    units, by = UNITS["norm"], (GroupLevel("g", Column("g")),)
+    with pytest.raises(PlanError, match="a limit of rows"):
+        linear_query(
+            Plan(CumulativeCount(), None, by, source=BOTH), schema_of(BOTH, SCHEMAS), unit_of(BOTH, units, SCHEMAS)
+        )
 
 
 def test_a_join_holds_every_pair_of_rows_of_a_unit_and_no_other() -> None:

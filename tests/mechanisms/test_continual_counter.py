@@ -9,6 +9,7 @@ import pytest
 
 from dpnb.accounting import GDP
 from dpnb.accounting.conversions import mu_from_epsilon
+from dpnb.accounting.individual import IndividualFilter, OnExhausted
 from dpnb.accounting.prefix_sums import prefix_sums_norm_squared, square_root_coefficients
 from dpnb.errors import InvalidValueError
 from dpnb.mechanisms import ContinualCounter, NotPrivateSeededSource
@@ -80,6 +81,34 @@ def test_an_adaptive_adversary_learns_no_more_than_is_charged() -> None:
     norm = math.sqrt(prefix_sums_norm_squared(steps)) / 2**30
     assert excess(counter.sigma / 2**30) < 0.01 + 1e-3
     assert excess(math.sqrt(1 + 4) * norm / float(mu)) > 0.01 + 1e-3
+
+
+@pytest.mark.parametrize("mode", ["skip", "drop", "clip"])
+def test_one_unit_changes_one_of_the_counts_of_units_that_leave(mode: OnExhausted) -> None:
+    """Every unit is left out once; the losses of the others, and so what they do, stay the same."""
+    random, units, steps = np.random.default_rng(6), 12, 20
+    losses = random.choice([0, 0.03, 0.1, 0.3], (steps, units))
+
+    def counts(kept: list[int]) -> tuple[np.ndarray, np.ndarray]:
+        state = IndividualFilter(1, units=len(kept), on_exhausted=mode)
+        in_full, absent = np.ones(len(kept), bool), []
+        leaving = []
+        for row in losses[:, kept]:
+            if mode == "clip":
+                state, paid = state.step_clipped(row)
+                active = paid >= row
+            else:
+                state, active = state.step(row)
+            leaving.append(int((in_full & ~active).sum()))
+            in_full &= active
+            absent.append(int((~active).sum()))
+        return np.array(leaving), np.array(absent)
+
+    everyone = list(range(units))
+    leaving, absent = counts(everyone)
+    changes = [counts(everyone[:unit] + everyone[unit + 1 :]) for unit in everyone]
+    assert max(np.abs(leaving - other).sum() for other, _ in changes) == 1
+    assert max(np.abs(absent - other).sum() for _, other in changes) > 2, "control: how many are absent at each step"
 
 
 def test_horizon_is_fixed() -> None:

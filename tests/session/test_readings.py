@@ -80,6 +80,15 @@ def test_any_odometer_can_be_chosen_and_reads_the_same_as_in_the_mapping() -> No
     assert session.odometers["spent"].bound > session.odometers["gdp-accumulator"].bound * 0.99
 
 
+@pytest.mark.parametrize("filter_", ["gdp", "zcdp"])
+def test_explain_says_which_accumulator_it_shows_and_where_the_others_are(filter_: str) -> None:
+    session = opened(filter=filter_)
+    session.frame.count().release(mu="0.05")
+    words = " ".join(str(session.explain()).split())
+    assert session.odometers["spent"].statement() in words
+    assert 'the filter\'s kind of loss; session.odometers has it as "spent", and the others' in words
+
+
 def test_refusals_say_what_to_choose() -> None:
     session = opened(
         schema={"x": dpnb.Bounded(0, 5), "t": dpnb.Text()}, budget=dpnb.Budget(2, 1e-6, discovery_delta=1e-7)

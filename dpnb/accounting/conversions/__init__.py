@@ -26,13 +26,15 @@ epsilon_from_pure       Kairouz, Oh and Viswanath 2015, Theorem 3.1; best possib
 residue_charge          what a pure-DP mechanism is charged of a GDP budget (Regehr et al. 2026); proved in the module
 mu_beside_reserve       Dong, Roth and Su 2022, Corollary 2.13, for a product with randomised response
 epsilon_of_pure_gdp     the same, solved for epsilon
-rho_from_range          Cesar and Rogers 2021: range^2/8; mu is that of range/2 in pure DP, proved in the module
+rho_from_range          own, a Kullback-Leibler divergence of Dong, Durfee and Rogers 2020; best possible
+rdp_from_range          own; best possible
 pointwise_delta         Whitehouse et al. 2023, Lemma 2, with the right constant; best possible
 ======================  =================================================================================
 
 There is no function from rho or rdp to mu: no zCDP or RDP bound implies mu-GDP for any mu.
 """
 
+from dpnb.accounting.conversions.bounded_range import rdp_from_range, rho_from_range
 from dpnb.accounting.conversions.concentrated import (
     delta_from_rho,
     epsilon_from_rho,
@@ -52,7 +54,6 @@ from dpnb.accounting.conversions.pure import (
     pointwise_delta,
     rdp_from_pure,
     rho_from_pure,
-    rho_from_range,
 )
 from dpnb.accounting.conversions.renyi import (
     delta_from_rdp,
@@ -83,6 +84,7 @@ __all__ = [
     "rdp_from_epsilon",
     "rdp_from_mu",
     "rdp_from_pure",
+    "rdp_from_range",
     "residue_charge",
     "rho_from_epsilon",
     "rho_from_mu",

@@ -14,9 +14,7 @@ t may depend on the pair.
 1. Among all pairs with ratios in that interval, the one with two outcomes, whose logarithms are t and t - e, is the
    easiest to tell apart: a ratio with mean 1 under Q has the largest expected value of every convex function where it
    has only the values at the ends, and a privacy profile is such an expected value.
-2. *zCDP*: e^2/8 (Cesar and Rogers 2021).  With L the logarithm of the ratio, let K(a) be the logarithm of the mean of
-   exp(a L) under Q.  K(0) = K(1) = 0, and K'' is the variance of L under a law on the same interval, at most e^2/4; so
-   K(a) <= a (a - 1) e^2/8 for a > 1, which is a - 1 times the divergence of order a.
+2. *zCDP and RDP*: :mod:`dpnb.accounting.conversions.bounded_range`.
 3. *GDP*: the smallest mu is that of e/2 in pure DP, Phi(mu/2) = exp(e/2)/(1 + exp(e/2)).
 
    Proof.  Let p and q be the probabilities of the first outcome under P and Q.  The trade-off function of two outcomes
@@ -38,7 +36,6 @@ References
 ----------
 - Durfee, Rogers 2019, *Practical differentially private top-k selection with pay-what-you-get composition*.
 - Dong, Durfee, Rogers 2020, *Optimal differential privacy composition for exponential mechanisms*.
-- Cesar, Rogers 2021, *Bounding, concentrating, and truncating: unifying privacy loss composition for data analytics*.
 """
 
 from __future__ import annotations
@@ -304,35 +301,3 @@ def pointwise_delta(epsilon: Number, *, delta: Number) -> float:
         return (real(ctx, d) * (1 + ctx.exp(-2 * x)) / -ctx.expm1(-x),)
 
     return decimal_up(min(directed(terms, up=True), Fraction(1)))
-
-
-def rho_from_range(range: Number) -> Fraction:
-    """The rho such that a bounded range implies rho-zCDP: range^2/8.
-
-    Parameters
-    ----------
-    range : Number
-        At least 0; a float means its shortest decimal.
-
-    Returns
-    -------
-    Fraction
-        Exact.
-
-    Raises
-    ------
-    InvalidValueError
-        The number is negative, not finite or not a number.
-
-    References
-    ----------
-    .. [1] Cesar and Rogers 2021; see the docstring of :mod:`dpnb.accounting.conversions.pure`.
-
-    Examples
-    --------
-    >>> from dpnb.accounting.conversions import rho_from_range
-    >>> rho_from_range(0.2)
-    Fraction(1, 200)
-    """
-    e = non_negative(range, name="range")
-    return e * e / 8

@@ -161,7 +161,7 @@ def intrinsic_time(loss: Loss) -> tuple[Fraction, Fraction]:
     (for PureGDP both; for Repeated the sum of those of its mechanisms), and range^2/4 for a bounded range:
     by Hoeffding's lemma a loss in an interval of that length, less its mean, is sub-Gaussian with this variance, and
     the mean, a Kullback-Leibler divergence, is at most half of it (Cesar and Rogers 2021, at order 1);
-    ``convert(loss, ZCDP)`` beforehand gives 2 epsilon tanh(epsilon/2) instead, which is smaller.
+    ``convert(loss, ZCDP)`` beforehand gives 2 epsilon tanh(epsilon/2) instead, which is smaller, and less for a range.
 
     Raises `ConversionError` for RDP of some orders, which has no such amount.
     """

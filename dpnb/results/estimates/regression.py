@@ -95,6 +95,7 @@ class RegressionNumbers:
     unknown: str | None = None  # why there are no coefficients
     nobs: IntervalArrays | None = None  # number of rows that count
     nobs_words: str = "rows"  # what is counted, and whether the number is released or public
+    units: int | None = None  # public number of units in the table, where a unit has several rows
     rsquared: IntervalArrays | None = None
     residual_variance: IntervalArrays | None = None
     notes: tuple[str, ...] = ()  # warnings
