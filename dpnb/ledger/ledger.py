@@ -23,7 +23,7 @@ from dpnb.ledger.connection import MEMORY, refuse_unreadable
 from dpnb.ledger.declared import Declared, refuse_replaced
 from dpnb.ledger.node import ROOT, UNCOUNTED
 from dpnb.ledger.origin import RequestOrigin, current_origin, refuse_beyond_room
-from dpnb.ledger.queries import FORMAT, INSERT, TABLES, UPDATE, Change, LedgerQueries, end_of, refuse_other
+from dpnb.ledger.queries import FORMAT, INSERT, TABLES, UPDATE, DeclarationChange, LedgerQueries, end_of, refuse_other
 from dpnb.ledger.row_times import RowTimes, time_of_row
 from dpnb.ledger.sqlite_file import SqliteFile
 from dpnb.threads import end_if_asked
@@ -60,7 +60,7 @@ class Ledger(LedgerQueries, NotCopyable):
         metadata: Mapping[str, str],
         parameters: Mapping[str, str] | None = None,
         version: str = "",
-        change: Change = refuse_other,
+        change: DeclarationChange = refuse_other,
     ) -> None:
         self._use(SqliteFile(path, TABLES, FORMAT))
         try:
@@ -134,7 +134,7 @@ class Ledger(LedgerQueries, NotCopyable):
             self._file.touch()  # so that a file that cannot be written fails now, not at a charge
             declare()
 
-    def _declare(self, wanted: Declared, version: str, change: Change) -> None:
+    def _declare(self, wanted: Declared, version: str, change: DeclarationChange) -> None:
         with refuse_unreadable("the metadata"):
             known, declared = self.declared, change(self, wanted)
         if declared != known:

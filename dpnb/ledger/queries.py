@@ -234,7 +234,7 @@ def stored_ledger(path: str) -> Iterator[StoredLedger | None]:
         file.close()
 
 
-Change = Callable[[LedgerQueries, Declared], Declared]
+DeclarationChange = Callable[[LedgerQueries, Declared], Declared]
 """What a ledger declares from now on if a session declares something; refuses what it cannot."""
 
 
