@@ -1,4 +1,4 @@
-"""The released numbers of a regression: terms, coefficients, and the covariances of their noise and of sampling."""
+"""The released numbers of any regression; `least_squares` and `dpnb.results.newton` compute its standard errors."""
 
 from __future__ import annotations
 
