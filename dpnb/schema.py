@@ -288,6 +288,9 @@ ColumnType = Bounded | Categories | Text | Dates
 
 Schema = dict[str, ColumnType]
 
+Added = tuple[tuple[str, str], ...]
+"""Columns that were added to the schemas of a ledger, in order: the table, empty for a single one, and the name."""
+
 COLUMN_TYPES = "dpnb.Bounded(low, high), dpnb.Categories([...]), dpnb.Dates(first, last) or dpnb.Text()"
 
 
@@ -304,6 +307,11 @@ def schema_from(columns: object) -> Schema:
         if not isinstance(column, ColumnType):
             raise SchemaError(f"schema[{name!r}]: must be {COLUMN_TYPES}; got {column!r}")
     return dict(columns)
+
+
+def orders_of(added: Added, table: str) -> dict[str, int]:
+    """The added columns of one table, each with its place among those of all tables."""
+    return {name: number for number, (of, name) in enumerate(added) if of == table}
 
 
 def whole_number(value: object) -> int | None:

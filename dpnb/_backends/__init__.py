@@ -28,6 +28,7 @@ from dpnb._backends.memory.prepare.prepared_table import READING_FAILED
 from dpnb._backends.protocol import Groups, Schemas, TableBackend, UnitBudgets, Units
 from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb.errors import DpnbError, SchemaError
+from dpnb.schema import Added
 
 __all__ = ["Groups", "MemoryBackend", "TableBackend", "UnitBudgets", "missing_texts", "opened"]
 
@@ -39,22 +40,23 @@ def missing_texts(table: Any) -> tuple[str, ...] | None:
     return table.missing if isinstance(table, TextTable) else None
 
 
-def opened(tables: Mapping[str, Any], schemas: Schemas, units: Units) -> TableBackend:
+def opened(tables: Mapping[str, Any], schemas: Schemas, units: Units, added: Added = ()) -> TableBackend:
     """Open the tables of a session.
 
     Data frames of pandas, polars, pyarrow or another library that narwhals reads column by column: the columns in the
     schemas are copied into memory.  Lazy frames of polars, relations of DuckDB and data frames of Spark stay where they
-    are, and each query reads them again; those of Dask are prepared on its workers.
+    are, and each query reads them again; those of Dask are prepared on its workers.  The columns that were `added` to
+    the schemas do not decide which of a unit's rows count, except among rows that are equal in all others.
 
     Raises `SchemaError` if a table is not a data frame, the tables are in several engines or in one that dpnb does not
     support, a column is missing or has a declared type that cannot match the schema (see
     `dpnb._backends.column_types`), an engine's plan of a table shows that its rows may differ between reads, or an
     engine cannot keep a limit of the units; any other error is an `ExecutionError` with one constant text.
     """
-    return run_guarded(lambda: _opened(tables, schemas, units), READING_FAILED, public_errors=DpnbError)
+    return run_guarded(lambda: _opened(tables, schemas, units, added), READING_FAILED, public_errors=DpnbError)
 
 
-def _opened(tables: Mapping[str, Any], schemas: Schemas, units: Units) -> TableBackend:
+def _opened(tables: Mapping[str, Any], schemas: Schemas, units: Units, added: Added) -> TableBackend:
     tables = {name: nw.to_native(table, pass_through=True) for name, table in tables.items()}
     engines = {name: _engine_of(table) for name, table in tables.items()}
     engine, *others = set(engines.values())
@@ -67,11 +69,11 @@ def _opened(tables: Mapping[str, Any], schemas: Schemas, units: Units) -> TableB
         for name, table in tables.items():
             refuse_mismatches(table, schemas[name])
         refuse_mixed_units({name: _unit_kind(table, units[name]) for name, table in tables.items()}, units)
-        return MemoryBackend.read(tables, schemas, units)
+        return MemoryBackend.read(tables, schemas, units, added)
     if engine is nw.Implementation.DASK:
         refuse_mixed_units({name: _unit_kind(table._meta, units[name]) for name, table in tables.items()}, units)
-        return DaskBackend.read(tables, schemas, units)
-    return LazyBackend(ENGINES[engine], tables, schemas, units)
+        return DaskBackend.read(tables, schemas, units, added)
+    return LazyBackend(ENGINES[engine], tables, schemas, units, added)
 
 
 def _unit_kind(table: Any, unit: PrivacyUnit) -> StorageType | None:

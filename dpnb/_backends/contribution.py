@@ -10,6 +10,11 @@ The unit's name is hashed too because a schema may have few distinct rows: witho
 for every unit, and rows late in that order would hardly ever count.  With it, and with the running number, each row of
 a unit is equally likely to count.
 
+A column that is added to the schema of a ledger which has answers stays out of the hash.  It only decides which of the
+rows that are equal in the first columns gets which running number, after all columns that were added before it.  So the
+values of the earlier columns in the rows that count stay the same, whatever is added: old and new answers, their
+refinements, and what each unit has paid, are about the same rows.  A new hash would be about others.
+
 The hash uses only additions, products and remainders that fit 64 bits, so every engine can compute the same hash.
 """
 

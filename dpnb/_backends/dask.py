@@ -38,7 +38,7 @@ from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb.accounting.individual import IndividualFilter, OnExhausted, UnitAdmission, UnitChargeTerms
 from dpnb.copying import NotCopyable
 from dpnb.errors import ExecutionError, SchemaError
-from dpnb.schema import Schema
+from dpnb.schema import Added, Schema
 from dpnb.threads import POLL_SECONDS
 
 # --- the work of Dask's workers for one request -----------------------------------------------------------------------
@@ -126,14 +126,14 @@ class DaskBackend(NotCopyable):
         self._parts, self._schemas = parts, schemas
 
     @classmethod
-    def read(cls, tables: Mapping[str, Any], schemas: Schemas, units: Units) -> DaskBackend:
+    def read(cls, tables: Mapping[str, Any], schemas: Schemas, units: Units, added: Added = ()) -> DaskBackend:
         """Have the workers prepare what the schemas describe.
 
         Raises `SchemaError` if a column is missing or occurs twice; any other error is an `ExecutionError` with one
         constant text.
         """
         frames = {name: _columns(table, name, schemas[name], units[name]) for name, table in tables.items()}
-        return cls(run_guarded(lambda: run(lambda: _parts(frames, schemas, units)), READING_FAILED), schemas)
+        return cls(run_guarded(lambda: run(lambda: _parts(frames, schemas, units, added)), READING_FAILED), schemas)
 
     def refuse(self, query: LinearQuery) -> None:
         """Refuse nothing: a partition is a table in memory."""
@@ -242,11 +242,12 @@ def _columns(table: Any, name: str, schema: Schema, unit: PrivacyUnit) -> Any:
     return table[wanted]
 
 
-def _parts(frames: Mapping[str, Any], schemas: Schemas, units: Units) -> list[Any]:
+def _parts(frames: Mapping[str, Any], schemas: Schemas, units: Units, added: Added) -> list[Any]:
     """The prepared partitions, each with its rows of every table."""
     count = max(frame.npartitions for frame in frames.values())
     each = [_shuffled(frames[name], units[name], count).to_delayed() for name in frames]
-    parts = persisted(_task(_prepared, list(frames), schemas, units, *part) for part in zip(*each, strict=True))
+    declared = list(frames), schemas, units, added
+    parts = persisted(_task(_prepared, *declared, *part) for part in zip(*each, strict=True))
     _fetched(_task(_ready, part) for part in parts)  # raises here if a task failed, before anything is charged
     return parts
 
@@ -269,10 +270,10 @@ def _with_hash(frame: Any, unit: PrivacyUnit) -> Any:
     return frame.assign(**{UNIT_HASH: np.append(hashes, 0)[codes]})
 
 
-def _prepared(names: list[str], schemas: Schemas, units: Units, *frames: Any) -> MemoryBackend:
+def _prepared(names: list[str], schemas: Schemas, units: Units, added: Added, *frames: Any) -> MemoryBackend:
     """Prepare a partition in an order of units that does not depend on arrival: spending is kept by index."""
     ordered = [frame.sort_values(UNIT_HASH, kind="stable") if UNIT_HASH in frame else frame for frame in frames]
-    return MemoryBackend.read(dict(zip(names, ordered, strict=True)), schemas, units)
+    return MemoryBackend.read(dict(zip(names, ordered, strict=True)), schemas, units, added)
 
 
 def _ready(tables: MemoryBackend) -> None:

@@ -12,10 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dpnb._backends.protocol import FIELDS_AS_TEXTS
-from dpnb.accounting.losses import GDP
 from dpnb.errors import InvalidValueError
 from dpnb.ledger import Ledger
-from dpnb.ledger.charge import TABLE_FILES, digest
+from dpnb.ledger.charge import TABLE_FILES, VERSION, digest
 from dpnb.ledger.node import UNCOUNTED
 
 
@@ -29,7 +28,7 @@ KEY = digest(["table_files"])
 
 
 def _is_used(ledger: Ledger, version: str) -> bool:
-    return any(charge.table_version == version for charge in ledger.charges())
+    return any(charge.table_version == version and charge.kind != VERSION for charge in ledger.charges())
 
 
 class TableFileCheck:
@@ -55,15 +54,7 @@ class TableFileCheck:
             row = ledger.by_key(UNCOUNTED, version, KEY)
             was_read_otherwise = row is None and self.digest == FIELDS_AS_TEXTS and _is_used(ledger, version)
             if row is None and not was_read_otherwise:
-                ledger.reserve(
-                    kind=TABLE_FILES,
-                    request_key=KEY,
-                    node=UNCOUNTED,
-                    table_version=version,
-                    query_key="",
-                    loss=GDP(0),
-                    launch={"digest": self.digest},
-                )
+                ledger.note(TABLE_FILES, version, {"digest": self.digest}, KEY)
         if was_read_otherwise:
             raise InvalidValueError(
                 f"version: must be changed, since this ledger used {version!r} with a table in memory, not with a "

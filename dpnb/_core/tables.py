@@ -26,7 +26,7 @@ from dpnb.copying import NotCopyable
 from dpnb.errors import DpnbError, PlanError, RequestError, SchemaError
 from dpnb.ledger import Ledger
 from dpnb.progress import Stage, work
-from dpnb.schema import Schema, encodable, schema_from
+from dpnb.schema import Added, Schema, encodable, schema_from
 
 LIMITS = {
     "rows": "max_rows_per_unit",
@@ -75,6 +75,10 @@ class PrivateTables(NotCopyable):
     """
 
     clips_units = False  # whether the contribution of a unit may be scaled down, as under ``on_exhausted="clip"``
+    added: Added = ()
+    """Columns that order only rows of a unit that are equal in all others, in the order in which they were added."""
+    hidden: Mapping[str, Schema] = {}
+    """Those of them that the session does not declare, so that no query can use them."""
     engine = "memory"  # name of the engine that holds the rows, in words; ``memory`` for none
     work_limits = LOCAL_LIMITS  # of one query or batch
 
@@ -141,16 +145,29 @@ class PrivateTables(NotCopyable):
             **{limit: arguments.get(name) for limit, name in LIMITS.items()},
         )
 
+    def follow(self, declared: PrivateTables) -> None:
+        """Choose the rows of a unit that count as a ledger does that declares these tables; before they are read.
+
+        Rows are ordered by the added columns up to the last one that this session has, whether it has the others or
+        not; then every session of the ledger chooses the same values.
+        """
+        last = max((at for at, (table, name) in enumerate(declared.added) if name in self.schemas[table]), default=-1)
+        self.added = declared.added[: last + 1]
+        lacks = [(table, name) for table, name in self.added if name not in self.schemas[table]]
+        self.hidden = {
+            table: {name: declared.schemas[table][name] for of, name in lacks if of == table} for table, _ in lacks
+        }
+
     @property
     def columns(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
         """The names of the tables and of their columns, in the order of the declaration."""
         return tuple((name, tuple(schema)) for name, schema in self.schemas.items())
 
     def arranged(self, columns: tuple[tuple[str, tuple[str, ...]], ...]) -> PrivateTables:
-        """The same unread tables with columns in another order."""
-        if sorted((name, sorted(names)) for name, names in columns) != sorted(
-            (name, sorted(names)) for name, names in self.columns
-        ):
+        """The same unread tables with columns in another order; some of the added ones may be left out."""
+        given = [(table, name) for table, names in columns for name in names]
+        known = {(table, name) for table, names in self.columns for name in names}
+        if {table for table, _ in columns} != self.schemas.keys() or not known - {*self.added} <= {*given} <= known:
             raise SchemaError("columns: must be those of the schema; got others")
         schemas = {name: {column: self.schemas[name][column] for column in names} for name, names in columns}
         tables = PrivateTables(schemas, {name: self.units[name] for name in schemas}, self.missing)
@@ -174,7 +191,15 @@ class PrivateTables(NotCopyable):
             )
         if unread.notice is None:  # not mock data, which has no missing values
             _refuse_other_missing(unread.tables.values(), self.missing)
-        return opened(unread.tables, self.schemas, self.units)
+        for table, columns in self.hidden.items():
+            if missing_texts(unread.tables[table]) is not None:  # a file of which the declared columns alone are read
+                name = next(iter(columns))
+                raise SchemaError(
+                    f"schema: must have column {name!r}, which another session added before the last column of this "
+                    "one, and which is needed to choose the same rows of a unit; add it"
+                )
+        schemas = {name: {**columns, **self.hidden.get(name, {})} for name, columns in self.schemas.items()}
+        return opened(unread.tables, schemas, self.units, self.added)
 
     def check_files(self, ledger: Ledger, version: str) -> None:
         """Record the files of this version of the tables in the ledger, or refuse other files; see `TableFileCheck`."""
@@ -194,6 +219,7 @@ class PrivateTables(NotCopyable):
         """
         tables = PrivateTables(self.schemas, self.units, self.missing)
         tables._opened, tables._files, tables.clips_units = self._opened, self._files, self.clips_units
+        tables.added, tables.hidden = self.added, self.hidden
         tables._part, tables.engine, tables.work_limits = part, self.engine, self.work_limits
         return tables
 

@@ -36,7 +36,8 @@ from dpnb.copying import NotCopyable
 from dpnb.curator.audit_scopes import Audit, AuditedSum, AuditScope, guarantee_of
 from dpnb.errors import DpnbError, PlanError
 from dpnb.ledger import ROOT, Charge, ChargeSummary, Ledger, node_of, parent_launch
-from dpnb.ledger.charge import ACT, BUDGET_REQUEST, CLOSE, GRANT, LAUNCH, QUERIES, SELECTION, TABLE_FILES
+from dpnb.ledger.charge import ABOUT_TABLE, ACT, BUDGET_REQUEST, CLOSE, GRANT, LAUNCH, QUERIES, SELECTION
+from dpnb.ledger.declared import unsound_versions
 from dpnb.ledger.row_times import RowTimes
 from dpnb.mechanisms.calibration import sigma_for
 from dpnb.mechanisms.permute_and_flip import PermuteAndFlip
@@ -80,10 +81,8 @@ class _Replay(NotCopyable):
         self._requests: dict[int, BudgetRequest] = {}
         self._times, self._seen = ledger.times(), RowTimes()
         self._grants: dict[int, Grant] = {}
-        self._revoked: set[int] = set()
-        self._frozen = False
-        self._before = NOTHING
-        """What was charged before the budget was divided."""
+        self._revoked, self._frozen = set[int](), False
+        self._before = NOTHING  # what was charged before the budget was divided
 
     def result(self) -> Audit:
         rows = self._ledger.summaries()
@@ -96,6 +95,8 @@ class _Replay(NotCopyable):
                 self._add(charge)
             except (DpnbError, KeyError, TypeError, ValueError):
                 self._problem(charge, "cannot be read")
+        for charge in unsound_versions(self._ledger.created, rows):
+            self._problem(charge, "changes the declaration that earlier answers are about")
         self._check_ceilings()
         self._check_requests()
         if falling:
@@ -108,12 +109,11 @@ class _Replay(NotCopyable):
         for node, one in self._sums.items():
             cap, spent = self._cap(node, self._ledger.time_in(node)), one.spent if self._adds else None
             sums.append(AuditedSum(one.name, spent, one.limit if cap is None else cap, one.requests))
-        modes = {grant.mode for grant in self._grants.values()}
         return Audit(
             self._ledger.path,
             len(rows),
             self._ledger.head,
-            " and ".join(sorted(modes)) or None,
+            " and ".join(sorted({grant.mode for grant in self._grants.values()})) or None,
             tuple(sums),
             tuple(self._problems[:MAX_PROBLEMS]),
             tuple(self._notes),
@@ -136,7 +136,7 @@ class _Replay(NotCopyable):
     # --- rows ---------------------------------------------------------------------------------------------------
 
     def _add(self, charge: ChargeSummary) -> None:
-        if charge.kind == TABLE_FILES:
+        if charge.kind in ABOUT_TABLE:
             return
         if charge.kind == GRANT:
             self._grant(charge)

@@ -9,6 +9,7 @@ from typing import NamedTuple, NoReturn
 from dpnb.errors import LedgerError
 from dpnb.ledger import charge as row
 from dpnb.ledger.charge import ChargeSummary
+from dpnb.ledger.declared import before_added
 from dpnb.ledger.sqlite_file import SqliteFile
 
 _COLUMNS = ", ".join(row.COLUMNS)
@@ -24,11 +25,14 @@ class ChainHead(NamedTuple):
 
 
 def chain_start(path: str, metadata: Mapping[str, str], parameters: Mapping[str, str]) -> ChainHead:
-    """The start of the chain."""
+    """The start of the chain.
+
+    The columns that were added are no part of it, so that a copy which an analyst follows stays one.
+    """
     for texts in (metadata, parameters):
         if not all(isinstance(text, str) for item in texts.items() for text in item):
             _altered(path, "the metadata is not what was written")
-    return ChainHead(0, row.digest([metadata, parameters]))
+    return ChainHead(0, row.digest([before_added(metadata), parameters]))
 
 
 def verify_chain(

@@ -29,12 +29,18 @@ from dpnb.mechanisms.measurement import Measurement
 
 RELEASE, COMPARISON, SELECTION, LAUNCH, CLOSE = "release", "comparison", "selection", "launch", "close"
 GRANT, ACT, BUDGET_REQUEST = "grant", "act", "budget_request"
-TABLE_FILES = "table_files"
-KINDS = RELEASE, COMPARISON, SELECTION, LAUNCH, CLOSE, GRANT, ACT, BUDGET_REQUEST, TABLE_FILES
+TABLE_FILES, VERSION = "table_files", "version"
+KINDS = RELEASE, COMPARISON, SELECTION, LAUNCH, CLOSE, GRANT, ACT, BUDGET_REQUEST, TABLE_FILES, VERSION
 """Kinds of events."""
+
+ABOUT_TABLE = TABLE_FILES, VERSION
+"""Kinds of events about the table, which charge nothing and which no analyst sees."""
 
 QUERIES = RELEASE, COMPARISON, SELECTION
 """Kinds of events that have a plan."""
+
+REQUESTS = *QUERIES, LAUNCH, CLOSE
+"""Kinds of events that may charge."""
 
 ABOUT_BUDGET = GRANT, ACT, BUDGET_REQUEST
 """Kinds of events about how the budget is divided, which charge nothing."""
@@ -102,7 +108,7 @@ class Charge:
 
     id: int
     time: str  # of the reservation; UTC, ISO 8601
-    kind: str  # release, comparison, selection, launch, close, grant, act, budget_request or table_files
+    kind: str  # one of `KINDS`
     request_key: str  # identity of the request, with node and version of the table
     node: str  # session, sub-session, part or other mechanism of the request: see `dpnb.ledger.node`
     table_version: str
@@ -257,7 +263,7 @@ def _unknown(kind: str, node: str, *origin: str | None) -> str | None:
     """What of an event is unknown; None if everything is known."""
     if kind not in KINDS:
         return "another kind of event"
-    if not (node == UNCOUNTED if kind == TABLE_FILES else is_node(node)):
+    if not (node == UNCOUNTED if kind in ABOUT_TABLE else is_node(node)):
         return "another kind of node"
     return None if _is_origin(*origin) else f"other values in {', '.join(ORIGIN_COLUMNS)}"
 

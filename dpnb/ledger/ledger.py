@@ -19,23 +19,15 @@ from dpnb.ledger import chain
 from dpnb.ledger import charge as row
 from dpnb.ledger.chain import ChainHead
 from dpnb.ledger.charge import Charge, ChargeSummary, chained_hash, result_hash, sealed, summary_of
-from dpnb.ledger.connection import MEMORY
-from dpnb.ledger.node import ROOT
+from dpnb.ledger.connection import MEMORY, refuse_unreadable
+from dpnb.ledger.declared import Declared, refuse_replaced
+from dpnb.ledger.node import ROOT, UNCOUNTED
 from dpnb.ledger.origin import RequestOrigin, current_origin, refuse_beyond_room
-from dpnb.ledger.queries import INSERT, UPDATE, LedgerQueries, end_of
+from dpnb.ledger.queries import FORMAT, INSERT, TABLES, UPDATE, DeclarationChange, LedgerQueries, end_of, refuse_other
 from dpnb.ledger.row_times import RowTimes, time_of_row
 from dpnb.ledger.sqlite_file import SqliteFile
 from dpnb.threads import end_if_asked
 
-FORMAT = 9
-"""1 to 8 were development versions.  A change in how a plan uses a unit's rows (which count, weights, steps) raises it
-too: under individual accounting what each unit has paid is recomputed from the plans."""
-TABLES = f"""
-CREATE TABLE metadata (key TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE parameters (key TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE head (id INTEGER NOT NULL, hash TEXT NOT NULL);
-{row.TABLE}
-"""
 MOMENT = 1.0
 """Seconds of `Ledger.one_moment` at most, so that an interrupt at its end has no effect after that."""
 
@@ -50,8 +42,8 @@ class Ledger(LedgerQueries, NotCopyable):
     """A durable list of charges, shared by every kernel that opens the same file.
 
     The file is created if it does not exist; ``":memory:"`` keeps the ledger in memory only.  `metadata` has table,
-    privacy unit, budget and filter: a file that was created with others is refused, as is one that was altered.
-    `parameters` are those of a new file; an existing file keeps its own.
+    privacy unit, budget and filter, and `parameters` are those of a new file.  For a file that has others, `change`
+    says what is declared from now on, which a row records for a `version` of the table, or refuses them.
     """
 
     _may_lack_answers = False
@@ -63,15 +55,19 @@ class Ledger(LedgerQueries, NotCopyable):
     """The last verified row of the chain; None while the file is being created."""
 
     def __init__(
-        self, path: str | os.PathLike[str], metadata: Mapping[str, str], parameters: Mapping[str, str] | None = None
+        self,
+        path: str | os.PathLike[str],
+        metadata: Mapping[str, str],
+        parameters: Mapping[str, str] | None = None,
+        version: str = "",
+        change: DeclarationChange = refuse_other,
     ) -> None:
         self._use(SqliteFile(path, TABLES, FORMAT))
         try:
             if self._file.is_new():
                 self._create(metadata, parameters or {})
-            self._followed = chain.chain_start(self.path, self.metadata, self.parameters)
-            self._refuse_other_metadata(metadata)
-            self._verify()
+            self._followed = chain.chain_start(self.path, *self.created)
+            self._verify(lambda: self._declare(Declared(metadata, parameters or {}), version, change))
         except BaseException:
             self.close()
             raise
@@ -87,7 +83,7 @@ class Ledger(LedgerQueries, NotCopyable):
         try:
             if ledger._file.is_new():
                 raise LedgerError(f"ledger {ledger.path!r}: must be a session's ledger; it is empty; give another path")
-            ledger._followed = chain.chain_start(ledger.path, ledger.metadata, ledger.parameters)
+            ledger._followed = chain.chain_start(ledger.path, *ledger.created)
             ledger._may_lack_answers = True
             ledger._verify()
             ledger._file.run("PRAGMA query_only = ON")
@@ -110,6 +106,8 @@ class Ledger(LedgerQueries, NotCopyable):
         self._summaries: list[ChargeSummary] = []  # of rows 1, 2, ...; each row is read only once
         self._unwritten: int | None = None  # first row of a transaction that has not been committed
         self._followed = None
+        self._declared: Declared | None = None  # when a session opened it
+        self._agreed: ChainHead | None = None  # the end of the chain up to which nothing has replaced that
         self._new: list[ChargeSummary] = []  # of the rows of the current transaction
         self._moment = _ReadUntil()
         self._times = RowTimes()
@@ -128,24 +126,20 @@ class Ledger(LedgerQueries, NotCopyable):
                 self._file.run("INSERT INTO metadata VALUES (?, ?)", *item)
             for item in sorted(parameters.items()):
                 self._file.run("INSERT INTO parameters VALUES (?, ?)", *item)
-            self._file.run(
-                "INSERT INTO head VALUES (0, ?)", chain.chain_start(self.path, self.metadata, self.parameters).hash
-            )
+            self._file.run("INSERT INTO head VALUES (0, ?)", chain.chain_start(self.path, *self.created).hash)
 
-    def _refuse_other_metadata(self, metadata: Mapping[str, str]) -> None:
-        stored = self.metadata
-        for name in sorted({*stored, *metadata}):
-            if stored.get(name) != metadata.get(name):
-                raise LedgerError(
-                    f"ledger {self.path!r}: was created for another {name}; it has {stored.get(name)}, the session has "
-                    f"{metadata.get(name)}; the guarantee of a ledger cannot change: use the {name} of the ledger, or "
-                    "give this session another ledger= (its budget is then spent in addition)"
-                )
-
-    def _verify(self) -> None:
-        """Verify the chain from the metadata to the last row, as every transaction does."""
+    def _verify(self, declare: Callable[[], None] = lambda: None) -> None:
+        """Verify the whole chain, as every transaction does with what is new; then declare."""
         with self.transaction():
             self._file.touch()  # so that a file that cannot be written fails now, not at a charge
+            declare()
+
+    def _declare(self, wanted: Declared, version: str, change: DeclarationChange) -> None:
+        with refuse_unreadable("the metadata"):
+            known, declared = self.declared, change(self, wanted)
+        if declared != known:
+            self.note(row.VERSION, version, {name: dict(one) for name, one in declared._asdict().items()})
+        self._declared = declared
 
     # --- reading -----------------------------------------------------------------------------------------------
 
@@ -249,7 +243,7 @@ class Ledger(LedgerQueries, NotCopyable):
                 if self._followed is not None and len(self._summaries) == self._followed.number:
                     self._summaries += self._new
                 if self._reserved is not None:
-                    self._followed = self._reserved
+                    self._followed = self._agreed = self._reserved
                     self._committed(self._followed)
             finally:
                 self._unwritten = self._reserved = self._time = None
@@ -285,6 +279,9 @@ class Ledger(LedgerQueries, NotCopyable):
         not charged.
         """
         end_if_asked()
+        if self._declared is not None and self._followed is not self._agreed:  # others have written
+            refuse_replaced(self.path, self._declared, self.declared)
+            self._agreed = self._followed
         end = self._reserved or self._followed  # verified when the transaction began
         if end is None:  # never: rows are written to a ledger that was created
             raise TypeError("ledger")
@@ -346,6 +343,11 @@ class Ledger(LedgerQueries, NotCopyable):
             charged=charged,
             origin=summary.origin,
         )
+
+    def note(self, kind: str, version: str, details: Mapping[str, Any], key: str | None = None) -> Charge:
+        """Write a row about the table, by default with a key of its own; call inside `transaction`."""
+        about: dict[str, Any] = {"kind": kind, "table_version": version, "request_key": key or row.unique_key()}
+        return self.reserve(**about, node=UNCOUNTED, query_key="", loss=GDP(0), launch=details)
 
     def _origin(self, node: str) -> dict[str, str | None]:
         """The origin's columns of a new row; the id is stored once for each node, with the first row."""

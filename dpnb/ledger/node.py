@@ -19,7 +19,7 @@ from typing import Any
 
 ROOT = ""
 UNCOUNTED = " files"
-"""Node of the rows about a table's files, which are not counted."""
+"""Node of the rows about the table: its files and what is declared of it.  They are not counted."""
 
 _NODE = re.compile(r"([1-9][0-9]{0,18}( \[.*\])?)?")
 

@@ -3,13 +3,31 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 
+from dpnb.errors import LedgerError
 from dpnb.ledger import charge as row
 from dpnb.ledger.chain import ChainHead
-from dpnb.ledger.charge import Charge, charge_of, result_hash
+from dpnb.ledger.charge import ABOUT_BUDGET, REQUESTS, Charge, charge_of, result_hash
+from dpnb.ledger.connection import MEMORY
+from dpnb.ledger.declared import Declared, declared_in
+from dpnb.ledger.node import UNCOUNTED
 from dpnb.ledger.sqlite_file import SqliteFile
 
+FORMAT = 9
+"""1 to 8 were development versions.  A change in how a plan uses a unit's rows (which count, weights, steps) raises it
+too: under individual accounting what each unit has paid is recomputed from the plans."""
+
+TABLES = f"""
+CREATE TABLE metadata (key TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE parameters (key TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE head (id INTEGER NOT NULL, hash TEXT NOT NULL);
+{row.TABLE}
+"""
+
+MAX_ID = 2**63 - 1
 MAX_STORED = 10_000
 """Rows that a query returns at once; SQLite limits the number of ids."""
 ALL_COLUMNS = ", ".join(row.COLUMNS)
@@ -33,16 +51,54 @@ class LedgerQueries:
     """The part of a ledger that reads the file and keeps nothing of it."""
 
     _file: SqliteFile
+    path: str
 
     @property
-    def metadata(self) -> dict[str, str]:
-        """The table, privacy unit, budget and filter that the file was created for."""
-        return dict(self._file.run("SELECT key, value FROM metadata"))
+    def created(self) -> Declared:
+        """What was declared when the file was created; the chain of hashes begins with it."""
+        return Declared(
+            dict(self._file.run("SELECT key, value FROM metadata")),
+            dict(self._file.run("SELECT key, value FROM parameters")),
+        )
 
     @property
-    def parameters(self) -> dict[str, str]:
-        """Numbers that were fixed when the file was created."""
-        return dict(self._file.run("SELECT key, value FROM parameters"))
+    def declared(self) -> Declared:
+        """What is declared now: when the file was created, or by the last row of kind ``version``."""
+        return self.declared_before()
+
+    @property
+    def declared_at_last_request(self) -> Declared | None:
+        """What was declared when the last request was charged, which stands for ever; None without requests."""
+        marks = ", ".join("?" * len(REQUESTS))
+        last = self._file.run(
+            f"SELECT id FROM events WHERE kind IN ({marks}) ORDER BY id DESC LIMIT 1",  # noqa: S608
+            *REQUESTS,
+        )
+        return self.declared_before(*last[0]) if last else None
+
+    def declared_before(self, number: int = MAX_ID) -> Declared:
+        """What was declared when a row was written."""
+        found = self._file.run(
+            "SELECT id, details FROM events WHERE node = ? AND kind = ? AND id < ? ORDER BY id DESC LIMIT 1",
+            *(UNCOUNTED, row.VERSION, number),
+        )
+        return declared_in(*found[0]) if found else self.created
+
+    @property
+    def is_divided(self) -> bool:
+        """Whether some row is about how the budget is divided."""
+        marks = ", ".join("?" * len(ABOUT_BUDGET))
+        return bool(self._file.run(f"SELECT 1 FROM events WHERE kind IN ({marks}) LIMIT 1", *ABOUT_BUDGET))  # noqa: S608
+
+    @property
+    def metadata(self) -> Mapping[str, str]:
+        """The table, privacy unit, budget and filter that are declared now."""
+        return self.declared.metadata
+
+    @property
+    def parameters(self) -> Mapping[str, str]:
+        """Numbers that were fixed by these."""
+        return self.declared.parameters
 
     def times(self, after: int = 0) -> dict[int, str]:
         """The times of the rows with an id larger than `after` by their ids."""
@@ -156,3 +212,35 @@ class LedgerQueries:
                 *ids,
             )
         }
+
+
+class StoredLedger(LedgerQueries):
+    """A ledger before a session opens it: its chain is not verified, so that what it says is only provisional."""
+
+    def __init__(self, file: SqliteFile) -> None:
+        self._file, self.path = file, file.path
+
+
+@contextmanager
+def stored_ledger(path: str) -> Iterator[StoredLedger | None]:
+    """The ledger in a file; None if there is none yet."""
+    if path == MEMORY or not Path(path).exists():
+        yield None
+        return
+    file = SqliteFile(path, TABLES, FORMAT)
+    try:
+        yield None if file.is_new() else StoredLedger(file)
+    finally:
+        file.close()
+
+
+DeclarationChange = Callable[[LedgerQueries, Declared], Declared]
+"""What a ledger declares from now on if a session declares something; refuses what it cannot."""
+
+
+def refuse_other(ledger: LedgerQueries, wanted: Declared) -> Declared:
+    """Refuse other metadata; the parameters are those of the ledger."""
+    for name in sorted({*ledger.metadata, *wanted.metadata}):
+        if ledger.metadata.get(name) != wanted.metadata.get(name):
+            raise LedgerError(f"ledger {ledger.path!r}: was created for another {name}; give another file")
+    return ledger.declared

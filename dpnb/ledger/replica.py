@@ -60,7 +60,7 @@ class RowsCopy(ReadOnlyLedger):
     _not_copied = "it is a copy of a ledger for one purpose; make another one"
 
     def __init__(self, ledger: Ledger, rows: int | None = None) -> None:
-        super().__init__(ledger.path, ledger.metadata, ledger.parameters)
+        super().__init__(ledger.path, *ledger.created)
         with ledger.lock.checked():
             count = ledger.count if rows is None else rows
             if not 0 <= count <= ledger.count:
@@ -142,7 +142,7 @@ class ReplicaLedger(ReadOnlyLedger):
         stored: dict[str, Any] = {name: values.get(name) for name in row.COLUMNS} | {"hash": "", "result_hash": ""}
         if not row.is_row(tuple(stored.values())) or not 0 < stored["id"] < 2**63:
             self._refuse("a row has a value of another type")
-        if stored["kind"] == row.TABLE_FILES:
+        if stored["kind"] in row.ABOUT_TABLE:
             self._refuse(f"row {stored['id']} is not one that an analyst sees")
         return stored
 

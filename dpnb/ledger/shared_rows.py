@@ -117,6 +117,12 @@ class SharedRows(NotCopyable):
             self._sync()
             return tuple(map(self._number, ids))
 
+    def id_of(self, number: int) -> int:
+        """The id in the ledger of the row with a number; 0 before the first one."""
+        with self._ledger.lock.checked():
+            self._sync()
+            return self._ids[number - 1] if number else 0
+
     def request(self, request_id: str) -> tuple[int, RequestOrigin] | None:
         """The number and the origin of the first row that a request wrote; None if it has not written any."""
         with self._ledger.lock.checked():
@@ -207,7 +213,7 @@ class SharedRows(NotCopyable):
         Of a part of the budget that was granted there, only the acts about it: in reserved mode everything else in its
         node is for its analyst alone.
         """
-        if charge.kind == row.TABLE_FILES:
+        if charge.kind in row.ABOUT_TABLE:
             return False
         parent = parent_launch(charge.node)
         if charge.node == self._root or parent is None:

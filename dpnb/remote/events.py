@@ -95,7 +95,7 @@ class LedgerCopy(NotCopyable):
         if now != self._table:
             self.refuse(
                 LedgerError(
-                    f"{self.channel.where}: now describes another table, version or budget under the name "
+                    f"{self.channel.where}: now describes another table, schema, version or budget under the name "
                     f"{self._table.name!r}; nothing was charged; connect again"
                 )
             )

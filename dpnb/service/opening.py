@@ -261,7 +261,7 @@ class AnalystSession(NotCopyable):
 def _known_of(ledger: Ledger, part: Grant | None) -> tuple[dict[str, str], dict[str, str]]:
     """What an analyst knows as the metadata and parameters of the ledger: in reserved mode, of the own ceiling only."""
     if part is None or part.mode != "reserved":
-        return ledger.metadata, ledger.parameters
+        return dict(ledger.metadata), dict(ledger.parameters)
     return {**ledger.metadata, "budget": json.dumps(part.budget.to_json())}, dict(part.parameters)
 
 

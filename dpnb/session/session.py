@@ -16,7 +16,14 @@ from typing import Any, Literal, Required, Self, TypedDict, Unpack
 from dpnb._core import registry
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.core import SessionCore
-from dpnb._core.ledger_metadata import MOCK_DATA, NOT_PRIVATE, LedgerMetadata, with_limit
+from dpnb._core.ledger_metadata import (
+    MOCK_DATA,
+    NOT_PRIVATE,
+    LedgerMetadata,
+    expected_tables,
+    refuse_changed,
+    with_limit,
+)
 from dpnb._core.options import (
     checked_limit,
     checked_name,
@@ -115,7 +122,8 @@ class Session(BaseSession):
     schema : mapping of str to Bounded, Categories, Dates or Text
         The columns that queries may use; for several tables, a mapping from table names to such mappings.  A column
         that cannot match the type declared by the table's container, such as one of texts declared as `Bounded`, is
-        refused; ``python -m dpnb check`` shows the curator whether the others match the rows.
+        refused; ``python -m dpnb check`` shows the curator whether the others match the rows.  Columns can be added
+        later: see `ledger`.
     privacy_unit : str, optional
         The column that identifies the privacy unit of a row; if omitted, each row is a unit.
     max_rows_per_unit : int, optional
@@ -156,6 +164,10 @@ class Session(BaseSession):
         session is created and before each charge.
     ledger : str or path, optional
         The file that records all charges; by default ``<name>.dpnb`` in the working directory, beside the notebook.
+        Until something is charged a session on it may declare anything.  Then privacy unit, limits, budget and filter
+        stay, and so do the declared columns; columns can be added to `schema` at any time, under names that no other
+        table has.  They do not decide which rows of a unit count, except among rows that are equal in the first
+        columns.  A session may leave added columns out, and cannot use them then (not under individual accounting).
     filter : {"gdp", "zcdp", "rdp", "approx-dp", "rogers", "basic"}, default "gdp"
         The filter that enforces the budget: ``"gdp"`` (Smith and Thakurta 2022; the default, which admits the most
         queries), ``"zcdp"``, ``"rdp"`` (Feldman and Zrnic 2021), ``"approx-dp"`` (Whitehouse et al. 2023), ``"rogers"``
@@ -183,7 +195,7 @@ class Session(BaseSession):
         If an argument is invalid, an engine's plan of the table shows that its rows may differ between reads, or files
         of the table have changed under an old version.
     LedgerError
-        If the file is not a ledger, or was created for another guarantee.
+        If the file is not a ledger, or something was charged to it under another declaration.
 
     Notes
     -----
@@ -267,11 +279,14 @@ class Session(BaseSession):
         metadata = LedgerMetadata(name, tables, notice, exhausted).to_dict()
         individual, enforced = exhausted is not None, filter_of(limit, filter)
         with work(Stage.READING):
+            tables.follow(expected := expected_tables(path, metadata))
             tables.read(table)
             if exhausted is not None:
                 tables.opened.refuse_individual(exhausted)
             with at(Stage.LEDGER):
-                account = Accountant.open(path, limit, metadata, enforced, size, individual=individual, sampled=drawn)
+                how: Any = {"individual": individual, "sampled": drawn, "version": version}
+                account = Accountant.open(path, limit, metadata, enforced, size, **how)
+                refuse_changed(account.ledger, expected)
                 tables.check_files(account.ledger, version)
         core = SessionCore(
             id=_identity(path, id(self)),

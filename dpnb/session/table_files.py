@@ -23,7 +23,6 @@ from tempfile import NamedTemporaryFile
 from typing import Any
 
 from dpnb._core.tables import PrivateTables
-from dpnb.accounting.losses import GDP
 from dpnb.errors import InvalidValueError, SchemaError
 from dpnb.ledger import Ledger
 from dpnb.ledger.charge import TABLE_FILES, digest
@@ -51,15 +50,7 @@ def refuse_other_contents(ledger: Ledger, version: str, digests: Mapping[str, st
     own = None if secret is None else _keyed(secret, digests)
     if known is None:
         with ledger.transaction():
-            known = ledger.by_key(UNCOUNTED, version, key) or ledger.reserve(
-                kind=TABLE_FILES,
-                request_key=key,
-                node=UNCOUNTED,
-                table_version=version,
-                query_key="",
-                loss=GDP(0),
-                launch={"contents": own},
-            )
+            known = ledger.by_key(UNCOUNTED, version, key) or ledger.note(TABLE_FILES, version, {"contents": own}, key)
     recorded = (known.launch or {})["contents"]
     if own is None or own["secret"] != recorded["secret"]:
         fault = "is missing" if own is None else "is another one"

@@ -264,10 +264,11 @@ class EngineContract(ABC):
             at_hand[unit] = self.opened(TABLE, SCHEMA, UNITS[unit])
         return at_hand[unit]
 
-    def opened(self, table: pd.DataFrame, schema: Schema, unit: PrivacyUnit) -> tuple[Any, Any]:
-        """A table in memory and in the engine."""
+    def opened(self, table: pd.DataFrame, schema: Schema, unit: PrivacyUnit, *added: str) -> tuple[Any, Any]:
+        """A table in memory and in the engine, of whose columns some were added to the schema later."""
         here, there = ({"": frame} for frame in (table, self.native(table)))
-        return MemoryBackend.read(here, {"": schema}, {"": unit}), opened(there, {"": schema}, {"": unit})
+        known = {"": schema}, {"": unit}, tuple(("", name) for name in added)
+        return MemoryBackend.read(here, *known), opened(there, *known)
 
     def compare(self, asks: Iterable[Ask], table: pd.DataFrame, schema: Schema, unit: PrivacyUnit) -> None:
         """Ask a table in memory and in the engine."""
@@ -295,6 +296,35 @@ class EngineContract(ABC):
         for unit in ("whole number", "text") if self.every_unit else ("text",):
             for query in compiled(LIMITED[limit], UNITS[unit]):
                 same(query, *self.both(at_hand, unit))
+
+    def test_added_columns_choose_no_other_rows(self) -> None:
+        """Of rows that are equal in the first columns, the added ones decide, in the order in which they were added."""
+        unit = UNITS["whole number"]
+        first = {name: SCHEMA[name] for name in ("k", "y")}
+        table = TABLE.assign(y=TABLE["y"] // 20 * 20)  # so that many rows are equal in the first columns
+        every: dict[str, Ask] = {
+            "y": lambda f: f.groupby("k")["y"].sum(),
+            "one y": lambda f: f.bound_contributions(max_rows_per_unit=1)["y"].sum(),
+            "t": lambda f: f.groupby("t", keys=["ann", "bob", "eve"])["y"].sum(),
+            "x": lambda f: f.groupby("c")["x"].sum(),
+        }
+
+        def integers(asked: tuple[str, ...], *added: str, hashed: tuple[str, ...] = ()) -> list[int]:
+            schema = first | {name: SCHEMA[name] for name in (*added, *hashed)}
+            here, there = self.opened(table, schema, unit, *added)
+            found: list[int] = []
+            for name in asked:
+                for plan in plans_of(every[name], unit, schema):
+                    query = linear_query(plan, schema, unit)
+                    same(query, here, there)
+                    found += map(int, there.sums(query))
+            return found
+
+        before, with_text = integers(("y", "one y")), integers(("t",), "t")
+        assert integers(("y", "one y", "t", "x"), "t", "c", "x", "d")[: len(before + with_text)] == before + with_text
+        # Controls: a hash of the added columns, or another order of them, is about other rows.
+        assert integers(("y", "one y"), hashed=("t", "c", "x", "d")) != before
+        assert integers(("t",), "c", "x", "d", "t") != with_text
 
     @pytest.mark.parametrize("function", ["log1p", "exp", "root", "log", "log2", "log10"])
     def test_functions_move_a_row_by_a_step_at_most(self, function: str, at_hand: dict[str, tuple[Any, Any]]) -> None:

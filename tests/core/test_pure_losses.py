@@ -335,7 +335,7 @@ def test_individual_accounting_has_no_reserve_and_refuses_pure_losses() -> None:
 
 
 def test_a_ledger_with_a_reserve_is_not_opened_without_it(tmp_path: Path) -> None:
-    opened(tmp_path / "clinic.dpnb", budget=RESERVED).ledger.close()
+    opened(tmp_path / "clinic.dpnb", budget=RESERVED).frame.count().release(mu=0.01)
     with pytest.raises(LedgerError, match="budget"):
         opened(tmp_path / "clinic.dpnb")
 

@@ -81,12 +81,13 @@ from dpnb.ledger.charge import (
     KINDS,
     ORIGIN_COLUMNS,
     RESERVED_COLUMNS,
+    VERSION,
     chained_hash,
     digest,
     result_hash,
     sealed,
 )
-from dpnb.ledger.ledger import FORMAT
+from dpnb.ledger.queries import FORMAT
 from ledger.rows import METADATA, filled, opened, refused_unchanged, reserve, tamper
 
 STORED: dict[str, Any] = json.loads((Path(__file__).parent / f"format_{FORMAT}.json").read_text())
@@ -266,7 +267,12 @@ def rows_of(path: Path) -> dict[str, Any]:
 def test_what_a_ledger_holds_is_part_of_the_format(tmp_path: Path) -> None:
     asked(tmp_path / "clinic.dpnb")
     found = rows_of(tmp_path / "clinic.dpnb")
-    assert {event["kind"] for event in found["events"]} == set(KINDS) - {GRANT, ACT, BUDGET_REQUEST}  # as below
+    assert {event["kind"] for event in found["events"]} == set(KINDS) - {
+        GRANT,
+        ACT,
+        BUDGET_REQUEST,
+        VERSION,
+    }  # as below
     for name, content in found.items():
         assert content == STORED["ledger"][name], name
 
@@ -295,6 +301,22 @@ def test_parts_of_a_budget_and_acts_are_part_of_the_format(tmp_path: Path) -> No
     stored = {"mu0_squared", "horizon", "filter_budget", "odometer_gamma", "odometer_delta"}
     assert details.pop("parameters").keys() == stored
     assert details == {"grant": "analyst", "name": "ana", "mode": "reserved", "ceiling": amount, "cap": None}
+
+
+def test_a_changed_declaration_is_part_of_the_format(tmp_path: Path) -> None:
+    def opened(**columns: dpnb.Bounded) -> dpnb.Session:
+        budget, ledger = dpnb.Budget.gdp("0.5"), tmp_path / "clinic.dpnb"
+        table = pd.DataFrame({"age": [1], "size": [1]})
+        return dpnb.Session(table, name="clinic", budget=budget, schema=columns, version="7", ledger=ledger)
+
+    first = opened(age=dpnb.Bounded(0, 9))
+    first.frame.count().release(mu="0.1")
+    created, (_, row) = first.ledger.created, opened(size=dpnb.Bounded(0, 5), age=dpnb.Bounded(0, 9)).ledger.charges()
+    assert (row.kind, row.node, row.query_key, row.table_version, row.loss) == ("version", " files", "", "7", GDP(0))
+    bounded = '{"type":"bounded","low":0.0,"high":%s}'
+    schema = f'{{"age":{bounded % "9.0"},"size":{bounded % "5.0"}}}'
+    metadata = {**created.metadata, "schema": schema, "added": '[["","size"]]'}
+    assert row.launch == {"metadata": metadata, "parameters": created.parameters}
 
 
 def test_requests_for_budget_and_decisions_are_part_of_the_format(tmp_path: Path) -> None:

@@ -154,7 +154,7 @@ FAILURES = {
     "deep copy of the rows": "copy.deepcopy(s._core.tables)",
     "pickled session": "pickle.dumps([s])",
     "missing column": "open(schema={**schema, 'missing': dpnb.Bounded(0, 1)})",
-    "another promise": "open(budget=dpnb.Budget(2, 1e-6))",
+    "another promise": "s.frame.count().release(mu=0.01); open(budget=dpnb.Budget(2, 1e-6))",
     "wrong name": "open(name='a/b')",
     "wrong limit": "open(max_rows_per_unit=0)",
     "wrong tables": "open(schema={'a': schema, 'b': schema})",

@@ -147,7 +147,7 @@ def test_the_ledger_is_beside_the_file_wherever_it_is_opened_from(
 
 
 def test_a_ledger_of_another_promise_is_refused_as_ever(file: Path) -> None:
-    dpnb.Session.from_toml(file, table())
+    dpnb.Session.from_toml(file, table()).frame.count().release(mu=0.01)
     file.write_text(GOOD.replace("epsilon = 1.0", "epsilon = 2.0"), encoding="utf-8")
     with pytest.raises(LedgerError):
         dpnb.Session.from_toml(file, table())

@@ -121,7 +121,7 @@ def test_control_metadata_that_omits_the_budget_would_open_it(tmp_path: Path, mo
 
 def test_odometer_of_a_ledger_is_chosen_once(tmp_path: Path) -> None:
     path = tmp_path / "clinic.dpnb"
-    made(path)
+    made(path).frame.count().release(mu=0.1)
     with pytest.raises(LedgerError, match=r"was created for another budget"):
         made(path, odometer_delta=0.1)
 

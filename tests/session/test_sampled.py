@@ -42,7 +42,7 @@ def test_anything_else_is_refused(wrong: Any) -> None:
 
 def test_a_ledger_keeps_it(tmp_path: Path) -> None:
     path = tmp_path / "clinic.dpnb"
-    opened(path, sampled=0.1)
+    opened(path, sampled=0.1).frame.count().release(mu=0.1)
     assert opened(path).sampled == 0.1
     for other in ("census", "population", 0.2):
         with pytest.raises(LedgerError, match=r"sampled: .*sampled=0\.1.*leave it out, or use another ledger"):
@@ -52,7 +52,7 @@ def test_a_ledger_keeps_it(tmp_path: Path) -> None:
 
 def test_an_old_ledger_is_of_a_large_population(tmp_path: Path) -> None:
     path = tmp_path / "clinic.dpnb"
-    opened(path)
+    opened(path).frame.count().release(mu=0.1)
     with pytest.raises(LedgerError, match="sampled='population'"):
         opened(path, sampled=0.1)
     assert opened(path, sampled="population").sampled == "population"

@@ -119,7 +119,7 @@ def test_missing_values_are_empty_fields_and_the_declared_texts(tmp_path: Path) 
 
 def test_the_list_of_missing_texts_is_part_of_the_guarantee(tmp_path: Path) -> None:
     file, ledger = tmp_path / "a.csv", tmp_path / "a.dpnb"
-    session(file, people(), ledger=ledger, missing=["NA"]).ledger.close()
+    session(file, people(), ledger=ledger, missing=["NA"]).frame.count().release(mu=1)
     opened(file, ledger=ledger, missing=["NA"]).ledger.close()
     session(file, people(), ledger=tmp_path / "b.dpnb", missing=["NA", "-9"]).ledger.close()
     opened(file, ledger=tmp_path / "b.dpnb", missing=["-9", "NA"]).ledger.close()

@@ -44,7 +44,7 @@ from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit
 from dpnb.accounting.individual import OnExhausted, UnitChargeTerms
 from dpnb.copying import NotCopyable
 from dpnb.errors import SchemaError
-from dpnb.schema import Schema, Text
+from dpnb.schema import Added, Schema, Text, orders_of
 
 # --- joins and parts of tables that stay in their engine --------------------------------------------------------------
 
@@ -54,6 +54,7 @@ def join(left: LazyTable, right: LazyTable, schemas: tuple[Schema, Schema], sour
     stems: dict[str, str] = {}
     codes: dict[str, dict[Any, int]] = {}
     schema: Schema = {}
+    added: dict[str, int] = {}
     frames = []
     for side, (table, own) in enumerate(zip((left.all_prepared(), right.all_prepared()), schemas, strict=True)):
         prefix = "lr"[side]
@@ -64,11 +65,12 @@ def join(left: LazyTable, right: LazyTable, schemas: tuple[Schema, Schema], sour
         for name in own:
             new = joined_name(name, side, source, schemas[1 - side])
             stems[new], schema[new] = prefix + table.stems[name], own[name]
+            added |= {new: table.added[name]} if name in table.added else {}
         codes |= {prefix + stem: of for stem, of in table.codes.items()}
         frames.append(table.frame.select("unit", **columns))
     max_pairs = None if left.max_rows is None or right.max_rows is None else left.max_rows * right.max_rows
     pairs = frames[0].join(frames[1], on="unit", how="inner")
-    return LazyTable(left.engine, pairs, stems, codes, left.public, schema, True, max_pairs, is_prepared=True)
+    return LazyTable(left.engine, pairs, stems, codes, left.public, schema, True, max_pairs, True, added=added)
 
 
 def part(table: LazyTable, schema: Schema, which: PartSource) -> LazyTable:
@@ -108,9 +110,15 @@ class LazyBackend(SourceResolver[LazyTable]):
     """
 
     def __init__(
-        self, engine: Engine, tables: Mapping[str, Any], schemas: Schemas, units: Units, share: Share | None = None
+        self,
+        engine: Engine,
+        tables: Mapping[str, Any],
+        schemas: Schemas,
+        units: Units,
+        added: Added = (),
+        share: Share | None = None,
     ) -> None:
-        self.engine, self._natives, self._units = engine, tables, units
+        self.engine, self._natives, self._units, self._added = engine, tables, units, added
         for name, unit in units.items():
             _refuse_norm(name, unit, engine)
         self._paths: dict[str, Paths] = {}
@@ -122,7 +130,8 @@ class LazyBackend(SourceResolver[LazyTable]):
                 refuse_unstable(name, table, engine)
                 self._paths[name] = paths_of(table, engine)
             lazy = {
-                name: engine_table(engine, table, schemas[name], units[name], share) for name, table in tables.items()
+                name: engine_table(engine, table, schemas[name], units[name], orders_of(added, name), share)
+                for name, table in tables.items()
             }
             refuse_mixed_units({name: table.unit_kind for name, table in lazy.items()}, units)
             return lazy
@@ -195,7 +204,7 @@ class LazyBackend(SourceResolver[LazyTable]):
         shares = -(-max(self._row_counts.values()) // (factor * max_rows))
         if shares <= 1:
             return [self]
-        arguments = self.engine, self._natives, self._schemas, self._units
+        arguments = self.engine, self._natives, self._schemas, self._units, self._added
         return [LazyBackend(*arguments, (share, shares)) for share in range(shares)]
 
     def _shares_for(self, query: LinearQuery) -> list[LazyBackend]:

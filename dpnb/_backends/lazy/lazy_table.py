@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import sys
 from collections import OrderedDict
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -102,6 +102,7 @@ class LazyTable:
     max_rows: int | None  # largest number of rows of a unit; None if unknown
     is_prepared: bool = False  # the frame has all columns as queries use them, and no others
     derived: frozenset[str] = frozenset()  # columns that do not decide the ranks of rows
+    added: Mapping[str, int] = field(default_factory=dict)  # columns that order equal rows only, and in which order
     is_numbered: bool = False  # has column `PLACE`
     kept_bytes: int = 0  # memory of the rows, if they are values within units that are kept in the engine
 
@@ -173,10 +174,17 @@ class LazyTable:
         return frame, *self.contents()
 
     def contents(self) -> tuple[dict[str, nw.Expr], dict[str, nw.Expr]]:
-        """A row's columns as integers below 2**33, 0 for missing, and the unrounded numbers; as in memory."""
+        """A row's columns as integers below 2**33, 0 for missing, and what these do not distinguish; as in memory."""
+        contents, finer = self._contents(sorted(self.stems.keys() - self.derived - self.added.keys()))
+        for name in sorted(self.added, key=self.added.__getitem__):
+            finer |= {key: value for part in self._contents([name]) for key, value in part.items()}
+        return contents, finer | ({f"f_{PLACE}": nw.col(PLACE)} if self.is_numbered else {})
+
+    def _contents(self, names: Sequence[str]) -> tuple[dict[str, nw.Expr], dict[str, nw.Expr]]:
+        """Some columns as integers, and the unrounded numbers."""
         contents: dict[str, nw.Expr] = {}
         finer: dict[str, nw.Expr] = {}
-        for name in sorted(self.stems.keys() - self.derived):
+        for name in names:
             column, stem = self.schema[name], self.stems[name]
             value, present = nw.col(f"{stem}_value"), nw.col(f"{stem}_present")
             if isinstance(column, Categories):
@@ -193,7 +201,7 @@ class LazyTable:
                     quotient = (whole * 2.0**-HASH_BITS).floor()
                     content = (whole - quotient * 2.0**HASH_BITS).cast(nw.Int64) + 1
             contents[f"c_{stem}"] = nw.when(present).then(content).otherwise(nw.lit(0))
-        return contents, finer | ({f"f_{PLACE}": nw.col(PLACE)} if self.is_numbered else {})
+        return contents, finer
 
     def with_ranks(self) -> LazyTable:
         """The table with the rank of each row among its unit's rows, from 1, as column ``rank``."""
@@ -206,7 +214,7 @@ Share = tuple[int, int]
 
 
 def engine_table(
-    engine: Engine, native: Any, schema: Schema, unit: PrivacyUnit, share: Share | None = None
+    engine: Engine, native: Any, schema: Schema, unit: PrivacyUnit, added: Mapping[str, int], share: Share | None = None
 ) -> LazyTable:
     """The columns in the schema as expressions of an engine, for all units or a share of them; reads no row.
 
@@ -259,7 +267,9 @@ def engine_table(
         frame = engine.hashed(frame, {UNIT: NAME})
     if share is not None:
         frame = frame.filter(nw.col(NAME) % share[1] == share[0])
-    table = LazyTable(engine, frame, stems, codes, PublicTables(engine), schema, unit.column is not None, None)
+    table = LazyTable(
+        engine, frame, stems, codes, PublicTables(engine), schema, unit.column is not None, None, added=added
+    )
     return replace(table, max_rows=1) if unit.column is None else table
 
 

@@ -144,10 +144,13 @@ def join(left: PreparedTable, right: PreparedTable, schemas: tuple[Schema, Schem
     at_left, at_right = _pairs(left.units, right.units)
     sides = left.taken(at_left), right.taken(at_right)
     max_pairs = None if left.max_rows is None or right.max_rows is None else left.max_rows * right.max_rows
-    table = PreparedTable(sides[0].units, sides[0].names, max_pairs)
+    later: dict[str, int] = {}
+    table = PreparedTable(sides[0].units, sides[0].names, max_pairs, added=later)
     for side, (part, own) in enumerate(zip(sides, schemas, strict=True)):
         for name in own:
             new = joined_name(name, side, source, schemas[1 - side])
+            if name in part.added:
+                later[new] = part.added[name]
             for kind in ("numbers", "codes", "texts", "grids"):
                 if name in getattr(part, kind):
                     getattr(table, kind)[new] = getattr(part, kind)[name]

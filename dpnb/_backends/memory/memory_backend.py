@@ -39,7 +39,7 @@ from dpnb._plan.plan import Join, PartSource
 from dpnb.accounting.individual import IndividualFilter, OnExhausted, UnitAdmission, UnitChargeTerms
 from dpnb.copying import NotCopyable
 from dpnb.progress import Stage, at
-from dpnb.schema import Schema
+from dpnb.schema import Added, Schema
 
 # --- the rows of one group as a separate table ------------------------------------------------------------------------
 
@@ -67,11 +67,11 @@ class MemoryBackend(SourceResolver[PreparedTable | JoinedRows]):
     _reading: str | None = None
 
     @classmethod
-    def read(cls, tables: Mapping[str, Any], schemas: Schemas, units: Units) -> MemoryBackend:
+    def read(cls, tables: Mapping[str, Any], schemas: Schemas, units: Units, added: Added = ()) -> MemoryBackend:
         """Copy the columns in the schemas; see `prepare_all` for the errors."""
         from dpnb._backends.text_table import TextTable  # imported when first used, since it imports pandas
 
-        prepared = prepare_all(tables, schemas, units)
+        prepared = prepare_all(tables, schemas, units, added)
         start_compiling()
         backend = cls(prepared, schemas, units)
         # A declared type of identifiers is the same for all readers; and if each row is a unit, none is chosen.

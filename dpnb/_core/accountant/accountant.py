@@ -11,7 +11,13 @@ from functools import cached_property
 from dpnb._core.accountant.comparison import AccountantState, ChargeBatch, FilterComparison, partition_cost
 from dpnb._core.accountant.grant import Grant
 from dpnb._core.accountant.limit import Limit, binding_limit, limit_of, within_limits
-from dpnb._core.accountant.parameters import computed_parameters, parameters_of, sampled_of, stored_parameters
+from dpnb._core.accountant.parameters import (
+    computed_parameters,
+    parameters_of,
+    sampled_of,
+    stored_parameters,
+    with_sampled,
+)
 from dpnb._core.accountant.timeline import Timeline, truncated_view
 from dpnb._core.accountant.tree import BudgetTree, Launch
 from dpnb.accounting.budget import Budget
@@ -72,15 +78,17 @@ class Accountant:
         *,
         individual: bool = False,
         sampled: Fraction | None = None,
+        version: str = "",
     ) -> Accountant:
-        """The accountant of a session, on a new ledger or on one that was created with the same metadata.
+        """The accountant of a session, on a new ledger or on one that allows these metadata (see `declared_next`).
 
         `metadata` is table, privacy unit and schema.  `public_size` and `sampled` are stored in a new ledger; another
-        `sampled` is refused.  Without a budget, `filter_` is `NO_FILTER`; `individual` units have their own budgets.
+        `sampled` is refused after the first request.  Without a budget, `filter_` is `NO_FILTER`.
         """
         guarantee = make_guarantee(filter_, budget, individual=individual)
         metadata = {**metadata, "budget": json.dumps(budget.to_json()), "filter": filter_}
-        ledger = Ledger(path, metadata, computed_parameters(guarantee, public_size, sampled=sampled or Fraction(0)))
+        parameters = computed_parameters(guarantee, public_size, sampled=sampled or Fraction(0))
+        ledger = Ledger(path, metadata, parameters, version, lambda of, wanted: with_sampled(of, wanted, sampled))
         try:
             return cls(ledger, BudgetTree(ledger), ROOT, *stored_parameters(ledger.parameters, guarantee, sampled))
         except BaseException:

@@ -6,12 +6,15 @@ import json
 from collections.abc import Mapping
 from fractions import Fraction
 
+from dpnb._core.ledger_metadata import declared_next
 from dpnb.accounting.exact import decimal_down, from_text, to_text
 from dpnb.accounting.guarantee import PrivacyGuarantee, make_guarantee
 from dpnb.accounting.no_budget import budget_from_json
 from dpnb.accounting.odometers import MixtureOdometer
 from dpnb.errors import LedgerError
 from dpnb.ledger import Ledger, refuse_unreadable
+from dpnb.ledger.declared import Declared
+from dpnb.ledger.queries import LedgerQueries
 
 ODOMETER_DELTA = Fraction(1, 10**6)
 """Probability that the statement of an odometer is wrong, for a budget without a delta."""
@@ -52,6 +55,15 @@ def sampled_of(parameters: Mapping[str, str]) -> Fraction:
         if not 0 <= fraction <= 1:
             raise ValueError(fraction)
     return fraction
+
+
+def with_sampled(ledger: LedgerQueries, wanted: Declared, sampled: Fraction | None) -> Declared:
+    """What a ledger declares from now on; before its first request also with another declaration of `sampled`."""
+    metadata, parameters = declared_next(ledger, wanted)
+    if sampled is None or sampled == sampled_of(parameters) or ledger.declared_at_last_request is not None:
+        return Declared(metadata, parameters)
+    others = {name: text for name, text in parameters.items() if name != "sampled"}
+    return Declared(metadata, {**others, **({"sampled": to_text(sampled)} if sampled else {})})
 
 
 def stored_parameters(

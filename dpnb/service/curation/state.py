@@ -42,7 +42,7 @@ from dpnb.accounting.filters import GDPFilter
 from dpnb.accounting.losses import PureGDP
 from dpnb.errors import InvalidValueError, printable
 from dpnb.ledger import Charge, node_of, refuse_unreadable
-from dpnb.ledger.charge import ACT, BUDGET_REQUEST, COMPARISON, LAUNCH, RELEASE, SELECTION, TABLE_FILES
+from dpnb.ledger.charge import ACT, BUDGET_REQUEST, COMPARISON, LAUNCH, RELEASE, SELECTION, TABLE_FILES, VERSION
 from dpnb.render.numbers import limit_words, spent_words
 from dpnb.service.opening import OpenTable
 from dpnb.service.running import RunningRequest
@@ -279,6 +279,8 @@ def words_of(account: Accountant, charge: Charge) -> str:
         return shortened_words(launch_text.of(charge), plan_of(charge))
     if charge.kind == TABLE_FILES:
         return "files of the table"
+    if charge.kind == VERSION:
+        return "declaration of the table"
     return launch_text.of(charge)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from typing import Literal
@@ -17,6 +17,7 @@ from dpnb._core.ledger_metadata import LedgerMetadata, with_limit
 from dpnb._core.pricing.public_knowledge import PublicSizes
 from dpnb.errors import printable
 from dpnb.ledger import Ledger, node_of
+from dpnb.ledger.declared import Declared, added_to, before_added
 from dpnb.ledger.replica import ReplicaLedger, RowsCopy
 from dpnb.ledger.shared_rows import SharedRows
 from dpnb.mechanisms.randomness import SystemNoiseSource
@@ -105,11 +106,21 @@ def part_of(ledger: Ledger, analyst: str) -> Grant | None:
     return found if found is not None and found.mode == "reserved" else None
 
 
+def _as_stated(metadata: Mapping[str, str], least: Declared, stated: Collection[tuple[str, str]]) -> Mapping[str, str]:
+    """The metadata with the added columns that are stated, and at least those of `least`."""
+    added = [(printable(table), printable(name)) for table, name in added_to(metadata)]
+    kept = next((number for number, one in enumerate(added) if one not in stated), len(added))
+    return before_added(metadata, max(kept, len(added_to(least.metadata))))
+
+
 @contextmanager
-def rows_for(ledger: Ledger, scope: StatementScope, count: int | None = None) -> Iterator[Ledger | None]:
+def rows_for(
+    ledger: Ledger, scope: StatementScope, count: int | None = None, stated: Collection[tuple[str, str]] | None = None
+) -> Iterator[Ledger | None]:
     """The rows of a whole ledger that a statement is about, as the session of its analyst has them.
 
-    `count` is their number, by default all; None if there are fewer, or no part is reserved for the analyst.
+    `count` is their number, by default all; None if there are fewer, or no part is reserved for the analyst.  A copy
+    does not say when columns were added after its last row: it has those of the tables and columns that are `stated`.
     """
     if not scope.is_copy:
         fits = count is None or 0 <= count <= ledger.count
@@ -126,6 +137,8 @@ def rows_for(ledger: Ledger, scope: StatementScope, count: int | None = None) ->
         parameters, root = dict(part.parameters), node_of(part.id)
     shared = SharedRows(ledger, root, shows_actors=scope.analyst is None)
     wanted = shared.count if count is None else count
+    if stated is not None:
+        metadata = _as_stated(metadata, ledger.declared_before(shared.id_of(min(wanted, shared.count))), stated)
     with closing(ReplicaLedger(ledger.path, metadata, parameters)) as copy:
         copy.append(shared.after(0, wanted)[:wanted] if wanted else [])
         yield copy if copy.count == wanted else None

@@ -39,7 +39,7 @@ from dpnb._plan.expressions.nodes import Expression
 from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb.errors import SchemaError
 from dpnb.progress import Stage, at
-from dpnb.schema import Bounded, Categories, Dates, Schema, Text, plain
+from dpnb.schema import Added, Bounded, Categories, Dates, Schema, Text, orders_of, plain
 
 MAX_ROWS = 2**31 - 1
 """Largest number of rows of all tables together: row indices have 32 bits, and sums are exact; see `execute`."""
@@ -80,6 +80,7 @@ class PreparedTable:
     texts: dict[str, StringCodes] = field(default_factory=dict)  # the code of each text, for each text column
     grids: dict[str, Bounded] = field(default_factory=dict)  # the declarations of Bounded columns
     derived: frozenset[str] = frozenset()  # columns that do not decide the ranks of rows
+    added: Mapping[str, int] = field(default_factory=dict)  # columns that order equal rows only, and in which order
     # for the columns of `prepare_comparisons`; see `dpnb._backends.memory.coarse`
     coarse_codes: dict[str, CodeArray] = field(default_factory=dict, init=False)
     _steps: dict[str, ShortIntegers] = field(default_factory=dict, init=False)
@@ -138,17 +139,22 @@ class PreparedTable:
         """The ranks of some rows, which are all rows of these units."""
         return ranks(units.astype(np.int64), self.names.take(units), *self.contents(rows)).astype(np.int32)
 
-    def contents(self, rows: Integers) -> tuple[list[Integers], list[NDArray[np.float64]]]:
+    def contents(self, rows: Integers) -> tuple[list[Integers], list[NDArray[Any]]]:
         """The contents of some rows, column by column: integers, and what these do not distinguish."""
         contents = [self._content(name, rows) for name in self.hashed]
         # The values themselves distinguish numbers within one grid step, and times within one second.
-        finer = sorted(self.numbers.keys() - self.derived)
-        return contents, [np.nan_to_num(self.numbers[name].take(rows)) for name in finer]
+        finer: list[NDArray[Any]] = [self._number(name, rows) for name in self.hashed if name in self.numbers]
+        for name in sorted(self.added, key=self.added.__getitem__):
+            finer += [self._content(name, rows), *([self._number(name, rows)] if name in self.numbers else [])]
+        return contents, finer
+
+    def _number(self, name: str, rows: Integers) -> NDArray[np.float64]:
+        return np.nan_to_num(self.numbers[name].take(rows))
 
     @property
     def hashed(self) -> list[str]:
         """The columns that are hashed beside the unit's name, in this order."""
-        return sorted({*self.numbers, *self.codes} - self.derived)
+        return sorted({*self.numbers, *self.codes} - self.derived - self.added.keys())
 
     def hash_terms(self) -> list[Callable[[slice], Integers]]:
         """For each hashed column what `weighted` returns for a block of rows."""
@@ -161,7 +167,7 @@ class PreparedTable:
         def of_numbers(name: str) -> Callable[[slice], Integers]:
             return lambda part: weighted(self.steps_or_times(name, self.numbers[name][part]), *weights[name])
 
-        return [*map(of_codes, self.codes), *map(of_numbers, self.numbers)]
+        return [of_codes(name) if name in self.codes else of_numbers(name) for name in self.hashed]
 
     @cached_property
     def complete(self) -> frozenset[str]:
@@ -219,7 +225,7 @@ def prepare(table: Any, schema: Schema, unit: PrivacyUnit) -> PreparedTable:
 
 
 def prepare_all(
-    tables: Mapping[str, Any], schemas: Mapping[str, Schema], units: Mapping[str, PrivacyUnit]
+    tables: Mapping[str, Any], schemas: Mapping[str, Schema], units: Mapping[str, PrivacyUnit], added: Added = ()
 ) -> dict[str, PreparedTable]:
     """Copy the columns of the schemas from data frames that share a privacy unit.
 
@@ -234,7 +240,7 @@ def prepare_all(
             raise SchemaError(f"{which}: must be a data frame; got {type(table).__name__}; pass the frame itself")
         unit = units[name].column
         columns[name] = columns_of(table, name, [*schemas[name], *([unit] if unit else [])])
-    return run_guarded(lambda: _prepare_all(columns, schemas, units), READING_FAILED)
+    return run_guarded(lambda: _prepare_all(columns, schemas, units, added), READING_FAILED)
 
 
 def columns_of(table: Any, table_name: str, wanted: list[str]) -> dict[str, Values]:
@@ -258,7 +264,10 @@ def columns_of(table: Any, table_name: str, wanted: list[str]) -> dict[str, Valu
 @at(Stage.PREPARING)
 @isolated_numeric_settings()
 def _prepare_all(
-    columns: dict[str, dict[str, Values]], schemas: Mapping[str, Schema], units: Mapping[str, PrivacyUnit]
+    columns: dict[str, dict[str, Values]],
+    schemas: Mapping[str, Schema],
+    units: Mapping[str, PrivacyUnit],
+    added: Added,
 ) -> dict[str, PreparedTable]:
     if sum(_rows(values) for values in columns.values()) > MAX_ROWS:
         raise OverflowError
@@ -268,7 +277,7 @@ def _prepare_all(
     # fit the memory.
     for name in list(columns):
         order, names = numbered.pop(name)
-        table = _table(columns.pop(name), schemas[name], order, names)
+        table = _table(columns.pop(name), schemas[name], order, names, orders_of(added, name))
         fine = order.fine
         del order
         kept = _first_rows(table, units[name], fine)
@@ -282,9 +291,11 @@ def _prepare_all(
     return tables
 
 
-def _table(columns: dict[str, Values], schema: Schema, order: UnitOrder, names: Integers) -> PreparedTable:
+def _table(
+    columns: dict[str, Values], schema: Schema, order: UnitOrder, names: Integers, added: Mapping[str, int]
+) -> PreparedTable:
     """All rows that have a unit; `units` in their final order, the columns after the first step towards it."""
-    table = PreparedTable(order.units, names, None)
+    table = PreparedTable(order.units, names, None, added=added)
 
     def ordered(codes: Codes) -> Codes:
         return codes if order.coarse is None else gathered(codes, order.coarse)
