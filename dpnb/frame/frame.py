@@ -23,6 +23,7 @@ from dpnb.frame.compatibility.verbs import applied
 from dpnb.frame.groupby import Aggregated, AggregationSpec, UnitColumn, aggregation_query
 from dpnb.frame.grouping import Grouping
 from dpnb.frame.lookup import Joins
+from dpnb.frame.overview import OverviewOnDisplay
 from dpnb.frame.query_text import TextQueries
 from dpnb.frame.regressions import Regressions
 from dpnb.frame.selection import Loc
@@ -30,7 +31,7 @@ from dpnb.query.query import Query
 
 
 @describe_options
-class Frame(ColumnwiseAggregations, Regressions, Grouping, Joins, TextQueries, NumpyFunctions):
+class Frame(OverviewOnDisplay, ColumnwiseAggregations, Regressions, Grouping, Joins, TextQueries, NumpyFunctions):
     """A view of the private table, used like a pandas DataFrame.  Every method returns a new view or a query.
 
     A column is ``frame["age"]``, or ``frame.age`` unless a method has this name.  ``frame["new"] = expression`` adds a
