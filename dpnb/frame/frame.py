@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
+from dpnb._plan.expressions.dtypes import Categorical, Numeric
 from dpnb._plan.expressions.nodes import Expression
+from dpnb._plan.expressions.rules import dtype_of
 from dpnb._plan.expressions.text import words
 from dpnb._plan.measurements import AnyView, Measured
 from dpnb._plan.privacy_unit import bounds_from
@@ -16,6 +18,7 @@ from dpnb.frame.columns.column_expr import ColumnExpr, filtered, node_of
 from dpnb.frame.columns.series import Series
 from dpnb.frame.columnwise import ColumnwiseAggregations
 from dpnb.frame.compatibility.docstrings import describe_options
+from dpnb.frame.compatibility.examples import type_words
 from dpnb.frame.compatibility.numpy_functions import NumpyFunctions
 from dpnb.frame.compatibility.options import AGGREGATION, PandasOptions, check_options
 from dpnb.frame.compatibility.remedies import REMEDIES
@@ -23,15 +26,15 @@ from dpnb.frame.compatibility.verbs import applied
 from dpnb.frame.groupby import Aggregated, AggregationSpec, UnitColumn, aggregation_query
 from dpnb.frame.grouping import Grouping
 from dpnb.frame.lookup import Joins
-from dpnb.frame.overview import OverviewOnDisplay
 from dpnb.frame.query_text import TextQueries
 from dpnb.frame.regressions import Regressions
 from dpnb.frame.selection import Loc
 from dpnb.query.query import Query
+from dpnb.results.display import Explanation, to_html, to_text
 
 
 @describe_options
-class Frame(OverviewOnDisplay, ColumnwiseAggregations, Regressions, Grouping, Joins, TextQueries, NumpyFunctions):
+class Frame(ColumnwiseAggregations, Regressions, Grouping, Joins, TextQueries, NumpyFunctions):
     """A view of the private table, used like a pandas DataFrame.  Every method returns a new view or a query.
 
     A column is ``frame["age"]``, or ``frame.age`` unless a method has this name.  ``frame["new"] = expression`` adds a
@@ -360,3 +363,28 @@ class Frame(OverviewOnDisplay, ColumnwiseAggregations, Regressions, Grouping, Jo
         view = self._view
         where = "" if view.where is None else f" where {words(view.where)}"
         return f"<private table: {', '.join(view.columns)}{where}>"
+
+    def __str__(self) -> str:
+        return to_text(self._overview())
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(repr(self) if cycle else str(self))
+
+    def _repr_html_(self) -> str:
+        return to_html(self._overview())
+
+    def _overview(self) -> Explanation:
+        """The columns with their declared types, and a line to try: what a notebook shows of a frame."""
+        view = self._view
+        kinds = {name: dtype_of(node, view.schema) for name, node in view.columns.items()}
+        by = (
+            "df" if not any(isinstance(kind, Categorical) for kind in kinds.values()) else "df.groupby({category_name})"
+        )
+        line = (
+            by + "[{number_name}].mean()" if any(isinstance(kind, Numeric) for kind in kinds.values()) else "df.count()"
+        )
+        where = "" if view.where is None else f" where {words(view.where)}"
+        facts = [(repr(name), type_words(kind)) for name, kind in kinds.items()]
+        return Explanation(
+            f"private table{where}; rows are never shown", [*facts, ("for example", self._example(line))]
+        )

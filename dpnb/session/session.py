@@ -380,6 +380,7 @@ class Session(BaseSession):
         >>> people.guarantee
         '(1, 1e-06)-DP, enforced as 0.2368-GDP, for one row'
         """
+        table = UnreadTables.with_tables(table)  # wrapped, since tracebacks of what follows include this frame
         return read_declaration(path, Session).open_session(Session.rehearse if rehearse else Session, table)
 
 

@@ -402,12 +402,12 @@ def test_the_example_of_the_launcher_gives_an_answer_by_mouse_alone(lab: Lab) ->
     cwd = f"{lab.files.name}/empty"
     lab.page.evaluate("cwd => void window.jupyterapp.commands.execute('launcher:create', { cwd })", cwd)
     lab.page.locator(".jp-LauncherCard", has_text="Private analysis").click()
-    lab.wait_until_in_front("Untitled.ipynb")
+    lab.wait_until_in_front("empty/Untitled.ipynb")
     lab.wait_until_idle()
     lab.run_all()
     shown = lab.page.locator(".jp-NotebookPanel:not(.lm-mod-hidden)")
-    expect(shown.locator(".jp-RenderedHTMLCommon table", has_text="whole number from 1 to 6")).to_be_visible()
+    expect(shown.locator(".jp-RenderedHTMLCommon table", has_text="whole number from 1952 to 2007")).to_be_visible()
     shown.locator(".dpnb-picker button", has_text="Release").click()
-    expect(shown.locator(".dpnb-picker-hint")).to_contain_text("query.answer is this answer")
+    expect(shown.locator(".dpnb-picker-hint").first).to_contain_text("query.answer is this answer")
     lab.screenshot("launcher-example")
-    assert lab.value("list(query.answer.index)") == "['Thur', 'Fri', 'Sat', 'Sun']"
+    assert 20 <= float(str(lab.value("query.answer.item()"))) <= 90

@@ -18,7 +18,7 @@ CHARACTER = 6.6
 LINE = 17
 """Height of a line of small text."""
 
-Figure = dict[str, Any]
+FigureContent = dict[str, Any]
 """A figure as plotly sends it to a page."""
 
 
@@ -71,7 +71,7 @@ class Axis:
         return self.ticks if self.layout.get("showticklabels", True) else []
 
 
-def axes_of(figure: Figure, letter: str, start: float, end: float) -> dict[str, Axis]:
+def axes_of(figure: FigureContent, letter: str, start: float, end: float) -> dict[str, Axis]:
     """The axes of a letter by their name in a trace, such as ``x2``, between two places in pixels."""
     layout = figure["layout"]
     found = {}

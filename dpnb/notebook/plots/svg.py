@@ -17,7 +17,7 @@ import plotly.graph_objects as go
 from dpnb.notebook.plots.axes import (
     LINE,
     Axis,
-    Figure,
+    FigureContent,
     axes_of,
     grid_svg,
     is_turned,
@@ -48,7 +48,7 @@ def svg_of(figure: go.Figure) -> str | None:
     return _drawn(content)
 
 
-def _drawn(figure: Figure) -> str:
+def _drawn(figure: FigureContent) -> str:
     layout = figure["layout"]
     margin, height = layout["margin"], layout["height"]
     named = [trace for trace in figure["data"] if trace.get("showlegend") and trace.get("name")]
@@ -268,7 +268,7 @@ STROKES = {
 }
 
 
-def _has_patterns(figure: Figure) -> bool:
+def _has_patterns(figure: FigureContent) -> bool:
     return any(((trace.get("marker") or {}).get("pattern") or {}).get("shape") for trace in figure["data"])
 
 

@@ -32,7 +32,7 @@ export function templatesOf(names: readonly string[], declarations: readonly str
 export function describe({ declaration, table }: ITemplate): string {
   if (declaration === null) {
     return table === null
-      ? trans.__('An example: public restaurant bills')
+      ? trans.__('An example: life expectancy in the countries, a public table')
       : trans.__('%1: not declared yet; how to, and the example', table);
   }
   return table === null
@@ -80,7 +80,7 @@ function exampleCells(table: string | null): Cells {
   const name = table ?? 'table.csv';
   const declaration = name.replace(/\.\w+$/, '.toml');
   const introduction = trans.__(
-    'This example runs as it is, on 244 public restaurant bills, each as if it were a person.'
+    'This example runs as it is, on a public table of countries: each row, a country in a year, counts as if it were a person.'
   );
   const own = [
     trans.__(
@@ -96,7 +96,7 @@ function exampleCells(table: string | null): Cells {
     ['code', '%load_ext dpnb\nimport dpnb\nimport pandas as pd\nfrom plotly import data'],
     ['code', SESSION],
     ['code', 'df = session.frame\ndf'],
-    ['code', 'query = df.groupby("day")["total_bill"].mean()\nquery'],
+    ['code', 'query = df["lifeExp"].mean()\nquery'],
     ['markdown', afterwards()]
   ];
 }
@@ -112,17 +112,16 @@ const afterwards = (): string =>
   );
 
 const SESSION = `session = dpnb.Session(
-    data.tips(),
-    name="restaurant-bills",
+    data.gapminder(),
+    name="gapminder",
     budget=dpnb.Budget(epsilon=2.0, delta=1e-6),
-    public_size=244,
-    public_rows=244,
+    public_size=1704,
+    public_rows=1704,
     schema={
-        "total_bill": dpnb.Bounded(0, 60),
-        "tip": dpnb.Bounded(0, 10),
-        "size": dpnb.Bounded(1, 6, integer=True),
-        "day": dpnb.Categories(["Thur", "Fri", "Sat", "Sun"]),
-        "time": dpnb.Categories(["Lunch", "Dinner"]),
+        "lifeExp": dpnb.Bounded(20, 90),
+        "gdpPercap": dpnb.Bounded(0, 50_000),
+        "year": dpnb.Bounded(1952, 2007, integer=True),
+        "continent": dpnb.Categories(["Africa", "Americas", "Asia", "Europe", "Oceania"]),
     },
 )
 session`;

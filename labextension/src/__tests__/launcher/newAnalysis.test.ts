@@ -32,7 +32,7 @@ describe('the first cells', () => {
       .filter(([type]) => type === 'code')
       .map(([, cell]) => cell)
       .join('\n');
-    expect(code).toContain('data.tips()');
+    expect(code).toContain('data.gapminder()');
     expect(code).not.toMatch(/from_toml|read_csv/);
   });
 
@@ -122,7 +122,7 @@ describe('a new analysis', () => {
   it('is the example, without a question, in a folder without files', async () => {
     await newAnalysis(app(), 'empty');
     expect(getItem).not.toHaveBeenCalled();
-    expect(JSON.stringify(save.mock.calls[0]?.[1])).toContain('data.tips()');
+    expect(JSON.stringify(save.mock.calls[0]?.[1])).toContain('data.gapminder()');
   });
 
   it('is a notebook for a Python kernel in the folder, with the folder’s declaration', async () => {
