@@ -194,6 +194,19 @@ def show(query: Query) -> None:
     Picker(query).show()
 
 
+def widget(query: Query) -> Picker:
+    """The picker of a query, to be displayed by the caller; `follow` updates it."""
+    picker = Picker(query)
+    _shown.add(picker)
+    return picker
+
+
+def follow() -> None:
+    """Note changes of the budget in all pickers."""
+    for picker in list(_shown):
+        picker.follow()
+
+
 def _count(query: Query) -> int | None:
     """Number of requests; None while the ledger cannot be read, which any use of the picker reports."""
     with suppress(DpnbError):
@@ -241,5 +254,4 @@ def _code(target: dict[str, str]) -> str:
 
 
 def _follow(_: object) -> None:
-    for picker in list(_shown):
-        picker.follow()
+    follow()
