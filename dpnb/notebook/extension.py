@@ -144,12 +144,14 @@ def explain_error(result: Any) -> None:
     if not isinstance(error, DpnbError):
         return
     explanation = explanation_for(error)
-    linked = explanation.more and cell_context.has_live_widgets()
+    is_voila = cell_context.is_voila()
+    linked = explanation.more and cell_context.has_live_widgets() and not is_voila
+    text = f"{error}. {explanation.text}" if is_voila else explanation.text
     link = explanation_link(explanation.id, "More in the panel") if linked else ""
     title = f'<span style="{FAINT}">{escape(explanation.title)}:</span>'
-    html = f'<div style="{STYLE}">{title} {escape(explanation.text)}{link}</div>'
+    html = f'<div style="{STYLE}">{title} {escape(text)}{link}</div>'
     display(  # type: ignore[no-untyped-call]
-        {"text/plain": f"{explanation.title}: {explanation.text}", "text/html": html}, raw=True
+        {"text/plain": f"{explanation.title}: {text}", "text/html": html}, raw=True
     )
 
 

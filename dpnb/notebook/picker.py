@@ -6,6 +6,7 @@ The browser only looks up values that `make_state` computed.  The release behind
 
 from __future__ import annotations
 
+import sys
 import threading
 import weakref
 from contextlib import suppress
@@ -15,7 +16,6 @@ from typing import Any, Literal
 import anywidget
 import msgspec
 import traitlets
-from IPython.core.getipython import get_ipython
 from IPython.display import DisplayHandle, display
 
 from dpnb._protocol.messages import AskCurator, PickerRequest, Reconnect, Refresh, ReleaseCount, ReleaseOption
@@ -244,8 +244,8 @@ def _number(text: str) -> Fraction:
 
 def _name_of(query: Query) -> str:
     """The name that a query has in the notebook; empty if it has none."""
-    names: dict[str, object] = getattr(get_ipython(), "user_ns", {})
-    return next((name for name, value in list(names.items()) if value is query and name[0] != "_"), "")
+    names = list(vars(sys.modules["__main__"]).items())  # also those of a marimo notebook
+    return next((name for name, value in names if value is query and name[0] != "_"), "")
 
 
 def _code(target: dict[str, str]) -> str:
