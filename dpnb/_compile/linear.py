@@ -202,7 +202,7 @@ class LinearQuery:
     @cached_property
     def has_windows(self) -> bool:
         """Whether anything besides the table is computed from the rows of one unit."""
-        read = nodes_of((self.plan.where, self.plan.group_by, self.features))
+        read = nodes_of((self.plan.where, self.plan.group_by, self.features), once=True)
         return bool([node for node in read if isinstance(node, WithinUnit)])
 
 

@@ -34,7 +34,7 @@ from functools import cached_property, reduce
 
 from dpnb._compile.features import Feature, ScoreFeature, SlotLayout, UnitValueFeature
 from dpnb._compile.products import unit_products
-from dpnb._plan.expressions.dtypes import Boolean
+from dpnb._plan.expressions.dtypes import Boolean, Dtype, Numeric
 from dpnb._plan.expressions.nodes import (
     And,
     Apply,
@@ -46,9 +46,10 @@ from dpnb._plan.expressions.nodes import (
     Literal,
     Lookup,
     Where,
+    arguments,
     negative,
 )
-from dpnb._plan.expressions.rules import dtype_of, numeric_dtype_of, public_keys_of
+from dpnb._plan.expressions.rules import dtype_of, public_keys_of
 from dpnb._plan.measurements import ScoreSums, UnitProducts
 from dpnb._plan.regression import RegressionDesign, design, outcome_values
 from dpnb.schema import Schema
@@ -58,8 +59,13 @@ MAX_PREDICTOR = 30.0
 
 
 def score_features(aggregation: ScoreSums, schema: Schema) -> tuple[Feature, ...]:
-    """The features of one part of a step, each with the slots of its terms or pairs of terms."""
+    """The features of one part of a step, each with the slots of its terms or pairs of terms.
+
+    Refuses coefficients and columns for which a number of a row has no allowed bounds: not when rows are read.
+    """
     rows = _ScoredRow(aggregation, schema)
+    for node in (rows.residual, rows.slope[0], *rows.numbers):  # what is multiplied by numbers of at most 1
+        rows.kind(node)
     if aggregation.part == "score":
         return tuple(rows.feature(rows.residual, rows.largest_residual, (block,)) for block in rows.blocks)
     if aggregation.part == "information":
@@ -82,18 +88,30 @@ class _ScoredRow:
 
     @cached_property
     def design(self) -> RegressionDesign:
-        return design(self.aggregation.model, self.schema)
+        return design(self.aggregation.model, self.schema, "regress")
 
     @property
     def blocks(self) -> range:
         """The numbers of the blocks of terms."""
         return range(len(self.design.blocks))
 
-    @property
+    @cached_property
     def required(self) -> tuple[Expression, ...]:
-        """What must not be missing in a row."""
+        """What must not be missing in a row; one tuple, which is compared once for all features."""
         model = self.aggregation.model
         return (model.outcome, *model.columns, *model.categories)
+
+    @cached_property
+    def _kinds(self) -> dict[int, tuple[Expression, Dtype]]:
+        """The types of expressions by id, with the expression, so that its id is not reused."""
+        return {}
+
+    def kind(self, node: Expression) -> Dtype:
+        """As `dtype_of`; what many products have in common is typed once."""
+        if id(node) not in self._kinds:
+            inner = [self.kind(one) for one in arguments(node)]
+            self._kinds[id(node)] = node, dtype_of(node, self.schema, inner)
+        return self._kinds[id(node)][1]
 
     # --- the numbers of a row ---------------------------------------------------------------------------------------
 
@@ -115,7 +133,7 @@ class _ScoredRow:
             return Clip(model.outcome, max(middle - reach, 0.0), middle + reach)
         if isinstance(dtype_of(model.outcome, self.schema), Boolean):
             return AsNumber(model.outcome)
-        second = outcome_values(model.outcome, self.schema)[1]
+        second = outcome_values(model.outcome, self.schema, "regress")[1]
         return AsNumber(Compare("==", model.outcome, Literal(second)))
 
     @cached_property
@@ -231,7 +249,9 @@ class _ScoredRow:
 
     def of_unit(self, node: Expression, rows: int) -> UnitValueFeature:
         """A product of what a unit's rows add to the score of two terms."""
-        number = numeric_dtype_of(node, self.schema, "regress")
+        number = self.kind(node)
+        if not isinstance(number, Numeric):  # never: for the type checker
+            raise TypeError(type(number).__name__)
         return UnitValueFeature(node, number.low, number.high, required=self.required, max_rows=rows)
 
 

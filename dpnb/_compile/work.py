@@ -193,10 +193,7 @@ def _features_and_slots(aggregation: Single | Discovery, schema: Schema) -> tupl
         case UnitProducts():
             return len(aggregation.pairs), len(aggregation.pairs)
         case ScoreSums(model):
-            terms = design(model, schema)
-            if aggregation.part == "score":
-                return len(terms.blocks), terms.terms
-            return len(terms.pairs_of_blocks), terms.terms * (terms.terms + 1) // 2
+            return _scores(aggregation, [len(block) for block in design(model, schema).blocks])
         case QuantileTree(column):
             levels = tree_levels(numeric_dtype_of(column, schema, "quantiles"))
             return 1, sum(BRANCHING**level for level in range(1, levels + 1))
@@ -212,6 +209,16 @@ def _moments(columns: int, sizes: list[int]) -> tuple[int, int]:
     pairs = (indicators**2 - sum(size**2 for size in sizes)) // 2
     features = numbers + categories * (1 + columns) + categories * (categories - 1) // 2
     return features, numbers + indicators * (1 + columns) + pairs
+
+
+def _scores(aggregation: ScoreSums, sizes: list[int]) -> tuple[int, int]:
+    """The numbers of features and slots of a part of a step, whose terms are in blocks of these sizes."""
+    blocks, terms = len(sizes), sum(sizes)
+    if aggregation.part == "score":
+        return blocks, terms
+    if aggregation.part == "products" and aggregation.max_rows > 1:
+        return terms * (terms + 1) // 2, terms * (terms + 1) // 2
+    return blocks * (blocks + 1) // 2, (terms**2 - sum(size**2 for size in sizes)) // 2 + terms
 
 
 def _indicators(node: Expression, schema: Schema) -> int:

@@ -176,7 +176,9 @@ class ReleasePipeline(NotCopyable):
 
     def numbers_of(self, reader: EstimateReader, squares: Squares | None = None) -> RegressionNumbers:
         """The released numbers of a regression, with the measured products of `scores_query`."""
-        return reader.regression_numbers(self.account.sampled, self._unit_of(reader.query.plan).column, squares)
+        unit = self._unit_of(reader.query.plan).column
+        found = reader.regression_numbers(self.account.sampled, unit, squares)
+        return found if unit is None else replace(found, units=self.pricer.public.units)
 
     def _unit_of(self, plan: Plan) -> PrivacyUnit:
         return self.pricer.tables.unit(plan.source)

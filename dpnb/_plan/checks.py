@@ -175,7 +175,7 @@ def _fit_step(aggregation: JointAggregation, view: StepView, schema: Schema) -> 
     if not all(isinstance(part, ScoreSums) for part in parts) or [getattr(part, "part", "") for part in parts] != kinds:
         return False
     steps = {(part.model, part.at) for part in parts if isinstance(part, ScoreSums)}
-    return len(steps) == 1 and len(view.terms) == design(parts[0].model, schema).terms  # type: ignore[union-attr]
+    return len(steps) == 1 and len(view.terms) == design(parts[0].model, schema, "regress").terms  # type: ignore[union-attr]
 
 
 def _fit_columns(aggregation: JointAggregation, view: ColumnsView, schema: Schema) -> bool:

@@ -38,6 +38,10 @@ MAX_TERMS = 100_000
 MAX_SCORE_TERMS = 60
 """Largest number of terms of a regression of which each pair is measured."""
 
+LEAST_OUTCOME, LARGEST_OUTCOME = 1e-9, 1e12
+"""Smallest and largest upper bound of the outcome of a Poisson regression by steps: their means stay within those of
+linear predictors from -30 to 30."""
+
 LARGEST = 2.0**20
 """Largest absolute value of a coefficient, for columns that are scaled to -1 to 1."""
 
@@ -90,35 +94,37 @@ class RegressionDesign:
         return block > len(self.middles)
 
 
-def design(model: RegressionModel, schema: Schema) -> RegressionDesign:
-    """The terms of a model, whose columns must be distinct and of the right types."""
+def design(model: RegressionModel, schema: Schema, verb: str = "fit") -> RegressionDesign:
+    """The terms of a model, whose columns must be distinct and of the right types; refusals begin with `verb`."""
     nodes = (model.outcome, *model.columns, *model.categories)
     if len(set(nodes)) != len(nodes):
         twice = words(next(node for node in nodes if nodes.count(node) > 1))
-        raise PlanError(f"fit: a column can occur only once, as the outcome or in on=; got {twice} twice; remove one")
-    scales = [_scale(node, schema) for node in model.columns]
-    sizes = tuple(_indicators(node, schema) for node in model.categories)
+        raise PlanError(
+            f"{verb}: a column can occur only once, as the outcome or a predictor; got {twice} twice; remove one"
+        )
+    scales = [_scale(node, schema, verb) for node in model.columns]
+    sizes = tuple(_indicators(node, schema, verb) for node in model.categories)
     terms = RegressionDesign(
         tuple(middle for middle, _ in scales),
         tuple(reach for _, reach in scales),
         sizes,
-        _outcome(model, schema),
-        _classes(model, schema),
+        _outcome(model, schema, verb),
+        _classes(model, schema, verb),
     )
     if terms.width > MAX_TERMS:
         raise PlanError(
-            f"fit: the model has {terms.width:,} coefficients; at most {MAX_TERMS:,} are possible; leave out columns, "
-            "or use categories with fewer values"
+            f"{verb}: the model has {terms.width:,} coefficients; at most {MAX_TERMS:,} are possible; leave out "
+            "columns, or use categories with fewer values"
         )
     return terms
 
 
-def outcome_values(node: Expression, schema: Schema) -> tuple[Key, ...]:
+def outcome_values(node: Expression, schema: Schema, verb: str) -> tuple[Key, ...]:
     """The public values of a categorical outcome; raises `PlanError` if they are not public."""
     values = public_keys_of(node, schema)
     if values is None:
         raise PlanError(
-            f"fit: the values of {words(node)} are texts, and the set of texts is private; declare them as "
+            f"{verb}: the values of {words(node)} are texts, and the set of texts is private; declare them as "
             "dpnb.Categories, or compare with one of them, as in df['x'] == 'a'"
         )
     return values
@@ -131,14 +137,14 @@ def check_gradient(aggregation: Gradient | ModelLoss, schema: Schema) -> None:
     if not at:
         raise PlanError("fit: a gradient needs the coefficients at which it is computed; got none")
     for coefficients in at:
-        _check_coefficients(coefficients, terms)
+        _check_coefficients(coefficients, terms, "fit")
     if isinstance(aggregation, Gradient) and not MIN_CLIP_NORM <= aggregation.clip_norm <= MAX_CLIP_NORM:
         raise PlanError(f"fit: clip_norm must be from 2**-100 to 2**100; got {aggregation.clip_norm!r}; 1 is usual")
 
 
 def check_scores(aggregation: ScoreSums, schema: Schema) -> None:
     """Refuse the sums of a regression's step if they are undefined under the schema."""
-    terms = design(aggregation.model, schema)
+    terms = design(aggregation.model, schema, "regress")
     if aggregation.model.family not in ("logistic", "poisson"):
         raise PlanError(f"regress: steps are those of a logistic or poisson family; got {aggregation.model.family!r}")
     if terms.terms > MAX_SCORE_TERMS:
@@ -146,7 +152,12 @@ def check_scores(aggregation: ScoreSums, schema: Schema) -> None:
             f"regress: the formula must have at most {MAX_SCORE_TERMS} terms, since each pair of them is measured; it "
             f"has {terms.terms}; leave out terms, or use categories with fewer values"
         )
-    _check_coefficients(aggregation.at, terms)
+    if aggregation.model.family == "poisson" and not LEAST_OUTCOME <= sum(terms.outcome) <= LARGEST_OUTCOME:
+        raise PlanError(
+            f"regress: the outcome of a poisson regression must have an upper bound from {LEAST_OUTCOME:g} to "
+            f"{LARGEST_OUTCOME:g}; got {sum(terms.outcome):g}; .clip() it, or change its unit"
+        )
+    _check_coefficients(aggregation.at, terms, "regress")
     if aggregation.max_slope is not None and not MIN_SLOPE <= aggregation.max_slope <= 1 / MIN_SLOPE:
         raise PlanError(f"regress: max_slope must be from 2**-100 to 2**100; got {aggregation.max_slope!r}")
 
@@ -157,71 +168,80 @@ def describe_model(model: RegressionModel) -> str:
     return f"{model.family} regression of {explained(model.outcome)} on {on}"
 
 
+def modelled(model: RegressionModel, schema: Schema) -> str:
+    """The outcome in words; of two categories, the one whose probability is modelled."""
+    name = words(model.outcome)
+    if model.family != "logistic" or isinstance(dtype_of(model.outcome, schema), Boolean):
+        return name
+    return f"{name} == {outcome_values(model.outcome, schema, 'regress')[1]!r}"
+
+
 def is_class(model: RegressionModel) -> bool:
     """Whether the outcome is categorical, so that a prediction is right or wrong."""
     return model.family in ("logistic", "multinomial")
 
 
-def _check_coefficients(coefficients: Coefficients, terms: RegressionDesign) -> None:
+def _check_coefficients(coefficients: Coefficients, terms: RegressionDesign, verb: str) -> None:
     if len(coefficients) != terms.width:
         raise PlanError(
-            f"fit: this regression has {terms.width} coefficients; got {len(coefficients)}; give all of them"
+            f"{verb}: this regression has {terms.width} coefficients; got {len(coefficients)}; give all of them"
         )
     if not all(-LARGEST <= value <= LARGEST for value in coefficients):
         raise PlanError(
-            "fit: a coefficient (of columns scaled to -1 to 1) must be at most 2**20 in absolute value; use a smaller "
-            "learning_rate="
+            f"{verb}: a coefficient (of columns scaled to -1 to 1) must be at most 2**20 in absolute value"
+            f"{'; use a smaller learning_rate=' if verb == 'fit' else ''}"
         )
 
 
-def _scale(node: Expression, schema: Schema) -> tuple[float, float]:
+def _scale(node: Expression, schema: Schema, verb: str) -> tuple[float, float]:
     """Middle and half-width of an expression's bounds."""
-    number = numeric_dtype_of(node, schema, "fit")
+    number = numeric_dtype_of(node, schema, verb)
     middle, reach = number.low / 2 + number.high / 2, number.high / 2 - number.low / 2
     if reach < MIN_RELATIVE_RANGE * number.magnitude / 2 or not math.isfinite(1 / reach if reach else math.inf):
         raise PlanError(
-            f"fit: {words(node)} has the bounds {number.low:g} and {number.high:g}, which must be at least 2**-20 of "
-            "the larger one's size apart; leave out constant columns"
+            f"{verb}: {words(node)} has the bounds {number.low:g} and {number.high:g}, which must be at least 2**-20 "
+            "of the larger one's size apart; leave out constant columns"
         )
     return middle, reach
 
 
-def _indicators(node: Expression, schema: Schema) -> int:
+def _indicators(node: Expression, schema: Schema, verb: str) -> int:
     kind = dtype_of(node, schema)
     listed = isinstance(kind, Categorical | Boolean) or (isinstance(kind, Numeric) and kind.whole)
     if not listed or len(public_keys_of(node, schema) or ()) < 2:
-        raise PlanError(f"fit: {words(node)} must have at least two public values; leave it out")
+        raise PlanError(f"{verb}: {words(node)} must have at least two public values; leave it out")
     return len(public_keys_of(node, schema) or ()) - 1
 
 
-def _outcome(model: RegressionModel, schema: Schema) -> tuple[float, float]:
+def _outcome(model: RegressionModel, schema: Schema, verb: str) -> tuple[float, float]:
     if model.family == "linear":
-        return _scale(model.outcome, schema)
+        return _scale(model.outcome, schema, verb)
     if model.family == "poisson":
-        number = numeric_dtype_of(model.outcome, schema, "fit")
+        number = numeric_dtype_of(model.outcome, schema, verb)
         if number.low < 0:
             raise PlanError(
-                f"fit: the outcome of a poisson regression must be a number of at least 0; {words(model.outcome)} may "
-                f"be as low as {number.low:g}; .clip(0, ...) it"
+                f"{verb}: the outcome of a poisson regression must be a number of at least 0; {words(model.outcome)} "
+                f"may be as low as {number.low:g}; .clip(0, ...) it"
             )
-        return _scale(model.outcome, schema)
+        return _scale(model.outcome, schema, verb)
     return 0.0, 1.0
 
 
-def _classes(model: RegressionModel, schema: Schema) -> tuple[Key, ...]:
+def _classes(model: RegressionModel, schema: Schema, verb: str) -> tuple[Key, ...]:
     if not is_class(model):
         return ()
-    values = outcome_values(model.outcome, schema)
+    values = outcome_values(model.outcome, schema, verb)
     if model.family == "logistic":
         if len(values) != 2:
             raise PlanError(
-                f"fit: the outcome of a logistic regression must be a condition or have two values; "
-                f"{words(model.outcome)} has {len(values)}; compare it, as in df['x'] > 1, or use family='multinomial'"
+                f"{verb}: the outcome of a logistic regression must be a condition or have two values; "
+                f"{words(model.outcome)} has {len(values)}; compare it, as in df['x'] > 1, or use df.fit with "
+                "family='multinomial'"
             )
         return ()
     if not 2 <= len(values) <= MAX_CLASSES:
         raise PlanError(
-            f"fit: the outcome of a multinomial regression must have 2 to {MAX_CLASSES:,} values; "
+            f"{verb}: the outcome of a multinomial regression must have 2 to {MAX_CLASSES:,} values; "
             f"{words(model.outcome)} has {len(values):,}; choose another outcome"
         )
     return values

@@ -27,6 +27,7 @@ from dpnb._plan.measurements import (
 )
 from dpnb._plan.plan import Join, PartSource, PerUnit, Plan, TableSource, within_units
 from dpnb._plan.privacy_unit import MAX_LIMIT, NO_LIMITS, PrivacyUnit
+from dpnb._plan.regression import MAX_SCORE_TERMS
 from dpnb.errors import PlanError
 from dpnb.schema import Key, encodable
 
@@ -82,7 +83,9 @@ def check_structure(plan: Plan) -> bool:
             products += (len(aggregation.columns) + 1) * (aggregation.max_rows > 1)
         if isinstance(aggregation, ScoreSums) and aggregation.part == "products" and aggregation.max_rows != 1:
             _check_unit_rows(aggregation.max_rows, plan)
-            products += len(aggregation.model.columns) + len(aggregation.model.categories) + 1
+            # One for each term, of which the schema alone tells the number if there are categories.
+            model = aggregation.model
+            products += 1 + (MAX_SCORE_TERMS if model.categories else 1 + len(model.columns))
         if isinstance(aggregation, Moments):
             number = len(aggregation.columns) + len(aggregation.categories)
             if not aggregation.columns or number > MAX_MOMENTS:

@@ -73,7 +73,7 @@ class _Replay(NotCopyable):
         if self._individual:
             self._notes.append("What each unit has paid depends on the rows; deltas and caps are audited.")
         self._adds = limit is not None
-        self._sums = {ROOT: AuditScope("table", "its budget", limit, is_per_unit=self._individual)}
+        self._sums = {ROOT: AuditScope("table", "its budget", limit, is_per_unit=self._individual, is_table=True)}
         self._caps: dict[str, Cap] = {}
         self._sub_sessions: dict[int, tuple[AuditScope, PrivacyGuarantee]] = {}
         self._part_names: dict[int, set[str]] = {}

@@ -58,10 +58,12 @@ class AuditScope:
     If `is_per_unit`, each unit has the limit's mu squared for itself, so that the sum says nothing.
     """
 
-    def __init__(self, name: str, limit_name: str, limit: PureGDP | None, *, is_per_unit: bool = False) -> None:
+    def __init__(
+        self, name: str, limit_name: str, limit: PureGDP | None, *, is_per_unit: bool = False, is_table: bool = False
+    ) -> None:
         self.name, self.limit = name, limit
         self.spent, self.requests = NOTHING, 0
-        self._limit_name, self._is_per_unit = limit_name, is_per_unit
+        self._limit_name, self._is_per_unit, self._is_table = limit_name, is_per_unit, is_table
         self._parts: PartSums = NO_PARTS
 
     def add(self, loss: Loss, amount: PureGDP, path: tuple[PartRef, ...], cap: PureGDP | None) -> Iterator[str]:
@@ -69,12 +71,12 @@ class AuditScope:
 
         The charge reaches this scope through the parts of partitions in `path`.
         """
-        if (
-            self.limit is not None
-            and not path
-            and ROUNDING * amount.mu_squared < least_charge(loss, amount, self._left)
-        ):
-            yield f"was charged less than its launch costs {self.name}"
+        if self.limit is not None and (self._is_table or not path):
+            # Inside a part, what is left and what is free there are together at most the budget.  The charge of a part
+            # was computed for the table; an analyst's share of a partition may have less that is free.
+            left = self.limit if path else left_of(self.limit, self.spent)
+            if ROUNDING * amount.mu_squared < least_charge(loss, amount, left):
+                yield f"was charged less than its launch costs {self.name}"
         if path:
             self._parts, growth = self._parts.after(path, amount.parts)
             amount = amount.with_parts(growth)
@@ -86,10 +88,6 @@ class AuditScope:
                 is_sum = not self._is_per_unit or name != COMPONENTS[0] or what == "its cap"
                 if added and spent > whole and is_sum:
                     yield f"takes {self.name} beyond {what} in {name}"
-
-    @property
-    def _left(self) -> PureGDP:
-        return NOTHING if self.limit is None else left_of(self.limit, self.spent)
 
 
 def least_charge(loss: Loss, amount: PureGDP, left: PureGDP) -> Fraction:

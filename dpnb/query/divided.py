@@ -38,23 +38,47 @@ def divided(core: SessionCore, target: Target, shares: Sequence[Fraction], descr
 
 
 def losses_of(
-    core: SessionCore, targets: Sequence[Target], description: str, before: Sequence[GDP] = ()
+    core: SessionCore,
+    targets: Sequence[Target],
+    description: str,
+    before: Sequence[GDP] = (),
+    *,
+    all_units: bool = False,
 ) -> tuple[list[GDP], bool]:
     """What some charges cost, one after another and `before` them others, and whether all of them fit.
 
     The losses include those before.
 
-    Under individual accounting a charge never ends the budget of all units, so any charges fit.
+    Under individual accounting a charge never ends the budget of all units, so any charges fit; unless they must be
+    about `all_units`.
     """
-    account, losses, fits = core.account, list(before), True
+    account, losses = core.account, list(before)
+    fits = not all_units or account.first_exclusion is None
     state = account.filter
     for at in range(len(before) + len(targets)):
         if at >= len(before):
             losses.append(_loss(core, state, targets[at - len(before)], description))
         counted = account.guarantee.to_filter_loss(losses[at])
-        fits = fits and state.admits(counted)
+        fits = fits and state.admits(counted) and (not all_units or state.admits_all_units(counted))
         state = state.step(counted) if fits else state
-    return losses, fits or account.individual
+    return losses, fits or (account.individual and not all_units)
+
+
+def forecast_of(core: SessionCore, losses: Sequence[GDP], *, fits: bool) -> tuple[float, float]:
+    """The cost of several charges and the headroom after them, as `Accountant.forecast` of one.
+
+    By some filters several charges cost more than one of the same loss together.
+    """
+    account, fraction = core.account, 0.0
+    each = [account.guarantee.to_filter_loss(loss) for loss in losses] or [account.guarantee.to_filter_loss(GDP(0))]
+    if core.part is not None:  # a filter that charges the largest part alone adds up what it counts
+        added = [sum(parts, Fraction(0)) for parts in zip(*(counted.parts for counted in each), strict=True)]
+        return account.forecast(each[0].with_parts(tuple(added)))
+    state = account.filter
+    for counted in each:
+        fraction += state.budget_fraction(counted)
+        state = state.step(counted) if fits else state
+    return fraction, state.headroom if fits else 0.0
 
 
 def _loss(core: SessionCore, state: Filter, target: Target, description: str) -> GDP:

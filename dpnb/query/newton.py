@@ -8,27 +8,29 @@ arguments lead to the same requests, whose recorded answers are free.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import msgspec
 
 from dpnb._core.accountant.cost_text import cost_text
 from dpnb._core.core import SessionCore
-from dpnb._plan.expressions.text import words
 from dpnb._plan.measurements import JointAggregation, RegressionModel, ScoreSums, StepView, WeightedAggregation
 from dpnb._plan.plan import Plan
-from dpnb._plan.regression import check_scores, describe_model, design
+from dpnb._plan.regression import check_scores, describe_model, design, modelled
 from dpnb._plan.unreleased import Unreleased
 from dpnb._request import Release
 from dpnb._target import Target, target_from
 from dpnb.accounting.exact import Number
+from dpnb.accounting.intervals import fixed_radius
 from dpnb.accounting.losses import GDP
 from dpnb.copying import safe_repr
 from dpnb.errors import BudgetExceeded, PlanError
 from dpnb.progress import Stage, work
-from dpnb.query.divided import divided, losses_of, total_of
+from dpnb.query.divided import divided, forecast_of, losses_of, total_of
 from dpnb.query.newton_progress import StepProgress, StepTerms
+from dpnb.render.numbers import format_cost
 from dpnb.results.display import Explanation
+from dpnb.results.estimates.linear import CENSUS, CLUSTERED, ROBUST
 from dpnb.results.estimates.regression import RegressionTerm
 from dpnb.results.newton import (
     INFORMATION,
@@ -114,9 +116,11 @@ class NewtonRegression(Unreleased):
                 "of a unit"
             )
         self._max_rows = 1 if unit.column is None else unit.max_rows
-        errors = "robust: each row is a unit" if unit.column is None else f"clustered by {unit.column}"
+        errors = ROBUST if self._max_rows == 1 else CLUSTERED.format(unit=unit.column)
+        if runner.account.sampled == 1:
+            errors = CENSUS
         written = (RegressionTerm(), *terms), (0, *order)
-        self._of = StepTerms(model, *written, design(model, schema), words(model.outcome), errors)
+        self._of = StepTerms(model, *written, design(model, schema, "regress"), modelled(model, schema), errors)
         names = [""] * len(self._of.terms)
         for term, number in zip(*written, strict=True):
             names[number] = term.name
@@ -182,12 +186,14 @@ class NewtonRegression(Unreleased):
         epsilon: Number | None = None,
         share: Number | None = None,
         confidence: Number = 0.95,
+        simultaneous: bool = False,
     ) -> RegressionPreview:
         """The cost of a release with the same arguments, in all and by step; free, and without the table.
 
         Parameters
         ----------
         mu, rho, epsilon, share, confidence : Number, optional
+        simultaneous : bool, default False
             As for `release`.
 
         Raises
@@ -201,22 +207,22 @@ class NewtonRegression(Unreleased):
         >>> round(preview.cost_fraction, 2)
         0.2
         """
-        account, target = self._core.account, target_from(mu, rho, epsilon, share, None, confidence)
+        account, target = self._core.account, target_from(mu, rho, epsilon, share, None, confidence, simultaneous)
         targets = self._targets(target)
         _, charged = self._recorded(targets)
         losses, fits = losses_of(self._core, targets[charged:], self.description)
         total = total_of(losses)
-        steps = (*(GDP(0),) * charged, *losses)
-        facts = [("cost", f"{cost_text(account, total)}, divided among the steps" if losses else "free: was released")]
+        steps, (fraction, _) = (*(GDP(0),) * charged, *losses), forecast_of(self._core, losses, fits=fits)
+        facts = [
+            ("cost", f"{format_cost(total, fraction)}, divided among the steps" if losses else "free: was released")
+        ]
         for number, (loss, words_) in enumerate(zip(steps, self._step_words(), strict=True), start=1):
             price = cost_text(account, loss) if loss.mu_squared else "free: was released before"
             facts.append((f"step {number}", f"{price}: {words_}"))
         if not fits:
             facts.append(("does not fit", "more than what is left: a release would be refused, and charge nothing"))
-        facts.append(("intervals", f"of noise and sampling ({self._of.errors}); unknown where the noise is too large"))
+        facts.append(("standard errors", f"{self._of.errors}; unknown where the noise is too large"))
         facts += [("clamped", note) for note in self._of.clamped]
-        counted = account.guarantee.to_filter_loss(total)
-        fraction = account.forecast(counted)[0] if losses else 0.0
         return RegressionPreview(
             f"{self.description} ({target.words})", facts, self._core.notice, total, fraction, fits, steps
         )
@@ -229,6 +235,7 @@ class NewtonRegression(Unreleased):
         epsilon: Number | None = None,
         share: Number | None = None,
         confidence: Number = 0.95,
+        simultaneous: bool = False,
     ) -> RegressionResult:
         """Take all steps, and charge each before it is taken.
 
@@ -245,7 +252,9 @@ class NewtonRegression(Unreleased):
         share : Number, optional
             Share of the remaining budget, in (0, 1]; 1 spends all of it.
         confidence : Number, default 0.95
-            Confidence of each single interval.
+            Confidence of each single interval, or of all intervals of coefficients together.
+        simultaneous : bool, default False
+            Whether all intervals hold at once with that confidence (Bonferroni).
 
         Raises
         ------
@@ -266,7 +275,7 @@ class NewtonRegression(Unreleased):
         """
         core = self._core
         with core.executor.refusals_of(lambda: self.description):
-            target = target_from(mu, rho, epsilon, share, None, confidence)
+            target = target_from(mu, rho, epsilon, share, None, confidence, simultaneous)
             targets = self._targets(target)
             progress, charged = self._recorded(targets)
             self._refuse_too_much(targets, charged)
@@ -281,10 +290,17 @@ class NewtonRegression(Unreleased):
                             raise
                         stopped = f"stopped after {index} of {len(targets)} steps: the budget allows no further one"
                         break
-        numbers = progress.numbers(stopped, sampled=float(core.account.sampled))
+        numbers = progress.numbers(
+            stopped,
+            sampled=float(core.account.sampled),
+            z=fixed_radius([1.0], alpha=target.alpha),
+        )
+        if self._max_rows > 1:
+            numbers = replace(numbers, units=core.pricer.public.units)
         return RegressionResult.of(
             numbers,
             confidence,
+            simultaneous=simultaneous,
             description=self.description,
             cost=total_of([answer.cost for answer in progress.answers]),
             cost_fraction=sum(answer.cost_fraction for answer in progress.answers),
@@ -297,10 +313,9 @@ class NewtonRegression(Unreleased):
             return
         losses, fits = losses_of(self._core, targets[charged:], self.description)
         if not fits:
-            account = self._core.account
-            total = total_of(losses)
+            cost = format_cost(total_of(losses), forecast_of(self._core, losses, fits=False)[0])
             raise BudgetExceeded(
-                f"{self.description}: its {len(losses)} steps together cost {cost_text(account, total)}, more than "
+                f"{self.description}: its {len(losses)} steps together cost {cost}, more than "
                 "what is left; release it with less, as in share=1; nothing was charged"
             )
 
@@ -313,7 +328,7 @@ class NewtonRegression(Unreleased):
         'steps'
         """
         facts = [("steps", "; then ".join(self._step_words()))]
-        facts += [("intervals", f"of noise and sampling ({self._of.errors})")]
+        facts += [("standard errors", self._of.errors)]
         facts += [("clamped", note) for note in self._of.clamped]
         return Explanation(self.description, facts, self._core.notice)
 

@@ -35,8 +35,6 @@ FLAWS = {
     "standard errors; more budget helps",
 }
 
-Z = 1.959963984540054
-
 
 @dataclass(frozen=True)
 class StepTerms:
@@ -67,8 +65,8 @@ class StepTerms:
             return []
         low, high = self.bounds
         return [
-            f"the mean of {self.outcome} is clamped to its bounds, {low:g} ... {high:g}, which is what bounds the "
-            "contribution of a unit; rows with a mean beyond them do not count in the information"
+            f"{self.outcome} and each row's fitted mean are clamped to its bounds, {low:g} ... {high:g}, since the "
+            "score of a unit has no bound otherwise; rows whose fitted mean is beyond do not count in the information"
         ]
 
 
@@ -103,8 +101,11 @@ class StepProgress:
         self.sums.append(sums)
         self.steps.append(step)
 
-    def numbers(self, stopped: str | None, *, sampled: float) -> RegressionNumbers:
-        """The numbers of the result; `stopped` says why steps are missing, `sampled` is 1 in a census."""
+    def numbers(self, stopped: str | None, *, sampled: float, z: float) -> RegressionNumbers:
+        """The numbers of the result; `stopped` says why steps are missing, `sampled` is 1 in a census.
+
+        `z` is the half-width of an interval in standard deviations.
+        """
         of, matrix = self.of, to_columns(self.of.design)[list(self.of.order)]
         params = matrix @ np.array(self.at)
         noise: Matrix = np.full(matrix.shape, np.nan)
@@ -120,8 +121,6 @@ class StepProgress:
                 errors = FLAWS[found.flaw]
             else:
                 noise, sampling = matrix @ found.noise @ matrix.T, matrix @ found.sampling @ matrix.T
-                if sampled == 1:
-                    errors, sampling = "a census has no sampling error", None
         return RegressionNumbers(
             family=of.model.family,  # type: ignore[arg-type]  # one that has steps
             outcome=of.outcome,
@@ -131,26 +130,30 @@ class StepProgress:
             sampling=sampling,
             errors=errors,
             unknown=unknown,
-            nobs=self._count(),
+            nobs=self._count(z),
             nobs_words="rows (from the first step)",
             notes=(*of.clamped, *self._binding()),
         )
 
-    def _count(self) -> IntervalArrays:
+    def _count(self, z: float) -> IntervalArrays:
         """The number of rows that count, from the first step."""
         count, scale = row_count(self.of.model.family, self.of.start, self.sums[0])
-        numbers = count, max(count - Z * scale, 0.0), count + Z * scale, scale
+        numbers = count, max(count - z * scale, 0.0), count + z * scale, scale
         value, low, high, noise = (_array(number) for number in numbers)
         return IntervalArrays.of(value, low, high, noise)
 
     def _binding(self) -> list[str]:
         """A warning where some row may have a mean beyond its bounds: from bounds and coefficients alone."""
-        most, (_, high) = predictor_range(self.of.design, np.array(self.at))[1], self.of.bounds
-        if self.of.model.family != "poisson" or most <= math.log(high):
+        if self.of.model.family != "poisson":
             return []
+        ends, (low, high) = predictor_range(self.of.design, np.array(self.at)), self.of.bounds
+        least, most = map(math.exp, ends)
+        beyond = [f"{least:.3g}, below {low:g}"] if least < low else []
+        beyond += [f"{most:.3g}, above {high:g}"] if most > high else []
         return [
-            f"clamping may bind: some combination of values within their bounds has a mean of {math.exp(most):.3g}, "
-            f"above {high:g}; whether any row has it is not known"
+            f"clamping may bind: within the predictors' bounds, fitted means reach {one}; whether any row has such a "
+            "mean is not known"
+            for one in beyond
         ]
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
-from functools import reduce
 from typing import TYPE_CHECKING, Unpack
 
 import msgspec
@@ -25,9 +24,11 @@ from dpnb._request import Release
 from dpnb._target import Target
 from dpnb.accounting.losses import GDP
 from dpnb.errors import BudgetExceeded, PlanError
-from dpnb.query.divided import divided, losses_of, total_of
+from dpnb.query.divided import divided, forecast_of, losses_of, total_of
 from dpnb.query.query import PreviewTarget, Query, checked_query
+from dpnb.render.numbers import format_cost
 from dpnb.results.answer import Answer
+from dpnb.results.display import Explanation
 from dpnb.results.estimates.linear import terms_of
 from dpnb.results.preview import Preview
 from dpnb.results.regression import RegressionAnswer
@@ -35,6 +36,11 @@ from dpnb.results.regression import RegressionAnswer
 SHARES = (Fraction(4, 5), Fraction(1, 5))
 """The parts of the charge of coefficients and of their sampling error, of mu squared: the noise of the coefficients is
 12% wider than at the whole charge, and that of the sampling error seldom matters beside it."""
+
+MEASURED = (
+    "a second charge, of sums of products of residuals and predictors at the released coefficients; the population "
+    "intervals cover sampling and noise"
+)
 
 STOPPED = "stopped before the sampling error was measured, which was not charged"
 
@@ -91,8 +97,9 @@ class RegressionQuery(Query):
             losses, fits = self._losses(parts)
             whole = total_of(losses)
             if not fits:
+                fraction, _ = forecast_of(self.runner, losses, fits=False)
                 raise BudgetExceeded(
-                    f"{self.description}: costs {cost_text(self.runner.account, whole)} with its sampling error, more "
+                    f"{self.description}: costs {format_cost(whole, fraction)} with its sampling error, more "
                     "than what is left; release it with less, or without population=True; nothing was charged"
                 )
             refuse_above(at_most, whole, self.description)
@@ -103,6 +110,19 @@ class RegressionQuery(Query):
             return answer._noting(f"{STOPPED}: {error}")
         cost, share = total_of([answer.cost, found.cost]), answer.cost_fraction + found.cost_fraction
         return _regression(replace(found, cost=cost, cost_fraction=share))
+
+    def explain(self) -> Explanation:
+        """As `Query.explain`, and what the sampling error is measured from.
+
+        Examples
+        --------
+        >>> df.regress("cost ~ age", population=True).explain().facts[-1][0]
+        'sampling error'
+        """
+        found = super().explain()
+        if self.population:
+            found.facts.append(("sampling error", MEASURED))
+        return found
 
     # --- the parts of its cost ------------------------------------------------------------------------------------
 
@@ -120,15 +140,18 @@ class RegressionQuery(Query):
         return [self._whole(*each) for each in zip(wanted, parts, previews, strict=True)]
 
     def _losses(self, parts: list[Target], preview: Preview | None = None) -> tuple[list[GDP], bool]:
-        """What the two parts would be charged now, 0 for one that was charged before; and whether both fit."""
+        """What the two parts would be charged now, 0 for one that was charged before; and whether both fit.
+
+        A sampling error is not measured where units may be excluded.
+        """
         first, second = parts
         rows = self.runner.executor.find(Release(self.plan, self.view, first))
         if not rows:
             preview = super()._previewed([first])[0] if preview is None else preview
-            return losses_of(self.runner, [second], self.description, [preview.cost])
+            return losses_of(self.runner, [second], self.description, [preview.cost], all_units=True)
         if rows[0].status == "released" and self._is_measured(self.runner.releases.answer_of(rows[0]), second):
             return [GDP(0), GDP(0)], True
-        return losses_of(self.runner, [second], self.description, [GDP(0)])
+        return losses_of(self.runner, [second], self.description, [GDP(0)], all_units=True)
 
     def _whole(self, target: Target, parts: list[Target], preview: Preview) -> Preview:
         """The preview of both parts, from that of the first."""
@@ -136,12 +159,7 @@ class RegressionQuery(Query):
         losses, fits = self._losses(parts, preview)
         cost = total_of(losses)
         counted = account.guarantee.to_filter_loss(cost)
-        fraction, after = account.forecast(counted)
-        state = account.filter
-        if fits and self.runner.part is None:  # by some filters two charges cost more than one of the same loss
-            each = [account.guarantee.to_filter_loss(loss) for loss in losses]
-            fraction = sum(state.budget_fraction(loss) for loss in each)
-            after = reduce(lambda before, loss: before.step(loss), each, state).headroom
+        fraction, after = forecast_of(self.runner, losses, fits=fits)
         prices = [cost_text(account, loss) if loss.mu_squared else "free: was released before" for loss in losses]
         known = preview.total_loss.mu_squared - preview.cost.mu_squared
         return replace(

@@ -24,6 +24,11 @@ from dpnb.results.tables.table import Estimates
 FACTS_AT = 23
 """The column at which the facts of a summary start."""
 
+LINKS = {
+    "logistic": "logit: exp(coef) is the odds ratio for one more of the term",
+    "poisson": "log: exp(coef) is the ratio of means for one more of the term",
+}
+
 LEAST = 0.001
 """Smaller p-values are shown as smaller than this: the normal approximation is not exact enough for more."""
 
@@ -33,6 +38,8 @@ def _summary(summary: RegressionSummary) -> Shown:
     result = summary.result
     numbers = result.numbers
     facts = [("model", f"{numbers.family} regression of {numbers.outcome}")]
+    if numbers.family in LINKS:
+        facts.append(("link", LINKS[numbers.family]))
     singles = (
         (f"number of {numbers.nobs_words}", numbers.nobs),
         ("R-squared", numbers.rsquared),
@@ -41,6 +48,8 @@ def _summary(summary: RegressionSummary) -> Shown:
     for name, arrays in singles:
         if arrays is not None:
             facts.append((name, _single(result, name, arrays)))
+    if numbers.units is not None:
+        facts.append(("number of units", f"{numbers.units:,} in the whole table (public)"))
     facts.append(("standard errors", numbers.errors))
     if numbers.unknown:
         facts.append(("unknown", numbers.unknown))
@@ -63,7 +72,7 @@ def _table(result: Estimates) -> tuple[list[str], list[list[str]]]:
     tested = errors is not None and not result.is_refined
     ends = population_texts(result)
     head = ["term", "coef", *(["std err"] if errors is not None else []), *(["z", "P>|z|"] if tested else [])]
-    head += [*([population_name(result)] if ends else []), interval_name(result)]
+    head += [*([population_name(result)] if ends else []), *([interval_name(result)] if result.has_intervals else [])]
     rows = []
     for index, (term, (_, value, interval)) in enumerate(zip(numbers.terms, rows_of(result), strict=True)):
         row = [term.name, value]
@@ -74,7 +83,7 @@ def _table(result: Estimates) -> tuple[list[str], list[list[str]]]:
             if tested:
                 z = float(result.arrays.displayed[0, index]) / error if known and error else math.nan
                 row += [f"{z:.2f}", _p_value(z)] if math.isfinite(z) else ["", ""]
-        rows.append([*row, *([ends[index]] if ends else []), interval])
+        rows.append([*row, *([ends[index]] if ends else []), *([interval] if result.has_intervals else [])])
     return head, rows
 
 

@@ -21,7 +21,8 @@ is larger where the information of the last step will then still be clear of its
 
 A step is not taken as it is where the noise could have made it arbitrarily long: eigenvalues of H + E are raised to
 `FLOOR` times the root of the number of terms times the noise scale of an entry, which is about the largest eigenvalue
-of E; and a step that could move a linear predictor by more than `LONGEST` is shortened to this.
+of E, and to `SINGULAR` times the largest one; and a step that could move a linear predictor by more than `LONGEST` is
+shortened to this.
 
 Covariance of the last coefficients, for one undamped step with no eigenvalue raised
 -----------------------------------------------------------------------------------
@@ -82,6 +83,7 @@ LAST_SCORE, LAST_INFORMATION, LAST_PRODUCTS = 0.5, 0.2, 0.3
 STEEPNESS, LEAST_MULTIPLE, LARGEST_MULTIPLE = 1.6, 2.0, 8.0
 WORST = 4.0
 FLOOR = 2.0
+SINGULAR = 1e-12
 CLEAR = 4.0
 LONGEST = 4.0
 REMAINDER = 0.5
@@ -127,12 +129,12 @@ class StepSums:
 
     @property
     def raised(self) -> tuple[Matrix, bool]:
-        """The information with eigenvalues raised to `floor`, and whether any was."""
+        """The information with eigenvalues raised to `floor`, and whether any was; it can be inverted in floats."""
         values, vectors = np.linalg.eigh(self.information)
-        low = values < self.floor
-        if not low.any():
+        floor = max(self.floor, SINGULAR * float(values[-1]))
+        if not (values < floor).any():
             return self.information, False
-        return (vectors * np.maximum(values, self.floor)) @ vectors.T, True
+        return (vectors * np.maximum(values, floor)) @ vectors.T, True
 
 
 @dataclass(frozen=True)
@@ -171,8 +173,8 @@ def linear_start(family: Family, design: RegressionDesign, at: tuple[float, ...]
     constant = math.log(average) if family == "poisson" else math.log(average / (1 - average))
     before, (_, slope) = slope, _mean_and_slope(family, constant)
     spread = _spread(sums, squares, slope, totals - average * squares[0])
-    multiple = max(math.exp(STEEPNESS * spread), LEAST_MULTIPLE, _clear_multiple(sums, squares, before))
-    multiple = min(multiple, LARGEST_MULTIPLE)
+    wanted = math.exp(min(STEEPNESS * spread, math.log(LARGEST_MULTIPLE)))
+    multiple = min(max(wanted, LEAST_MULTIPLE, _clear_multiple(sums, squares, before)), LARGEST_MULTIPLE)
     max_slope = float(f"{multiple * slope:.3g}")
     largest = middle + reach if family == "poisson" else 0.25
     left = WORST * _left_out(spread, multiple) if max_slope < largest else 0.0

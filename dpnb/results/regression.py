@@ -94,7 +94,7 @@ class RegressionResult(RegressionMethods, Estimates):
     @classmethod
     def of(
         cls, measured: RegressionNumbers, confidence: Number = 0.95, *, description: str, cost: GDP,
-        cost_fraction: float, notice: str | None = None,
+        cost_fraction: float, simultaneous: bool = False, notice: str | None = None,
     ) -> RegressionResult:  # fmt: skip
         """A result with the intervals of some confidence, by the normal distribution.
 
@@ -106,6 +106,8 @@ class RegressionResult(RegressionMethods, Estimates):
             The regression in words.
         cost : GDP
         cost_fraction : float
+        simultaneous : bool, default False
+            Whether all intervals hold at once with that confidence.
         notice : str, optional
             Warning that the session is a rehearsal or not private.
 
@@ -121,7 +123,7 @@ class RegressionResult(RegressionMethods, Estimates):
         0.95
         """
         level = exact(confidence, name="regress: confidence")
-        z = fixed_radius([1.0], alpha=1 - level)
+        z = fixed_radius([1.0], alpha=(1 - level) / (len(measured.terms) if simultaneous else 1))
         known = measured.sampling is not None
         return cls(
             description=description,
@@ -131,6 +133,7 @@ class RegressionResult(RegressionMethods, Estimates):
             arrays=measured.arrays(z, population=False),
             population_arrays=measured.arrays(z, population=True) if known else None,
             confidence=float(level),
+            simultaneous=simultaneous,
             notice=notice,
             measured=measured,
             cost=cost,

@@ -25,7 +25,7 @@ from dpnb._plan.plan import Plan
 from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit
 from dpnb.errors import PlanError
 from dpnb.results.estimates.estimate import estimate
-from dpnb.schema import Categories
+from dpnb.schema import Bounded, Categories
 from pairwise import pairwise, product
 
 TERMS = ("Intercept", "a", "b", "c == 'q'", "c == 'r'")
@@ -203,6 +203,34 @@ def test_steps_that_are_undefined_are_refused() -> None:
         )
     limits = PrivacyUnit("u", None, ContributionBounds(max_groups=1, max_rows_per_group=2))
     refused(step(logistic, AT, 3), "max_rows_per_unit", unit=limits)
+
+
+@families
+def test_coefficients_without_allowed_bounds_are_refused_before_rows_are_read(family: str) -> None:
+    """As a client may write them; those that are compiled can be evaluated."""
+    model = MODELS[family]
+    tiny = (0.0, 5e-324, 0.0, 0.0, 0.0), (1e-300, 0.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 1e-310, 0.0)
+    for at, part in itertools.product(tiny, ("score", "information", "products")):
+        refused(ScoreSums(model, at, part), "between 1e-100 and 1e\\+100")
+        refused(ScoreSums(model, at, part, max_rows=3), "between 1e-100 and 1e\\+100", unit=PERSONS)
+    far = (2.0**20, -(2.0**20), 1e-100, 31.0, -1e-90)
+    assert np.isfinite(released(model, table(50), ROWS, far, 2.0**-100)).all()
+
+
+def test_windows_of_categories_are_counted_before_rows_are_read() -> None:
+    """One for each value: the products of two steps at once would need a column of all rows for each of 120."""
+    model = RegressionModel("logistic", MODELS["logistic"].outcome, (), (Column("c"),))
+    two = [ScoreSums(model, (number, 0.0, 0.0), "products", max_rows=3) for number in (0.0, 1.0)]
+    checked(two[0], None, PERSONS)
+    refused(JointAggregation(tuple(map(WeightedAggregation, two))), "at most 100 values within units", unit=PERSONS)
+
+
+@pytest.mark.parametrize("high", [1e-25, 1e-10, 1e13, 1e40])
+def test_means_beyond_those_of_a_linear_predictor_are_refused(high: float) -> None:
+    model, schema = MODELS["poisson"], {**SCHEMA, "y": Bounded(0, high)}
+    with pytest.raises(PlanError, match="upper bound from 1e-09 to 1e\\+12"):
+        check_plan(Plan(ScoreSums(model, AT, "score")), schema)
+    check_plan(Plan(ScoreSums(model, AT, "score")), SCHEMA)
 
 
 def test_views_of_other_sums_are_refused() -> None:

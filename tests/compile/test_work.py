@@ -15,7 +15,7 @@ from dpnb._compile.work import MAX_UNITS, Work, WorkLimits, stored_bytes, work_o
 from dpnb._compile.workload import workload_of
 from dpnb._core import tables as core_tables
 from dpnb._core.tables import PrivateTables
-from dpnb._plan.expressions.nodes import Arithmetic, Column, Literal, Round
+from dpnb._plan.expressions.nodes import Arithmetic, Column, Compare, Literal, Round
 from dpnb._plan.measurements import (
     Count,
     CountUnits,
@@ -28,11 +28,13 @@ from dpnb._plan.measurements import (
     QuantileTree,
     Ratio,
     RegressionModel,
+    ScoreSums,
     Sum,
     WeightedAggregation,
 )
 from dpnb._plan.plan import GroupLevel, Plan, column
 from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit
+from dpnb._plan.regression import RegressionDesign
 from dpnb.accounting.losses import GDP
 from dpnb.errors import PlanError
 from dpnb.mechanisms import measure
@@ -50,6 +52,7 @@ SCHEMA: Schema = {
 }
 UNIT = PrivacyUnit("p", 6, ContributionBounds(max_rows=6))
 MODEL = RegressionModel("linear", X, (N,), (G,))
+STEPS = RegressionModel("poisson", N, (X,), (G, H))
 AGGREGATIONS: list[Any] = [
     Count(),
     CountUnits(),
@@ -62,6 +65,9 @@ AGGREGATIONS: list[Any] = [
     QuantileTree(N),
     QuantileTree(X, graded=True),
     ModelLoss(MODEL, (0.0,) * 4),
+    ScoreSums(STEPS, (0.0,) * 13, "score"),
+    ScoreSums(STEPS, (0.0,) * 13, "information"),
+    ScoreSums(STEPS, (0.0,) * 13, "products"),
     JointAggregation((WeightedAggregation(Mean(X)), WeightedAggregation(Moments((X, N), (H,))))),
 ]
 GROUPS: list[dict[str, Any]] = [
@@ -86,6 +92,13 @@ def test_the_work_of_gradients_and_discoveries() -> None:
         assert (work_of(plan, SCHEMA).features, work_of(plan, SCHEMA).numbers) == (1, query.slots)
 
 
+def test_the_work_of_products_of_what_a_unit_adds() -> None:
+    """A number for each pair of terms, not for each pair of categories."""
+    plan = Plan(ScoreSums(STEPS, (0.0,) * 13, "products", max_rows=6))
+    query = linear_query(plan, SCHEMA, PrivacyUnit("p", 6))
+    assert work_of(plan, SCHEMA).features == len(query.features) == query.slots == 13 * 14 // 2
+
+
 @pytest.mark.parametrize("mu", [1e-12, 1e-6, 0.3, 1, 1e3, 1e6])
 @pytest.mark.parametrize("sensitivity", [1, 2**31 - 1, 10**15])
 def test_no_stored_answer_is_longer_than_stated(mu: float, sensitivity: int) -> None:
@@ -102,6 +115,8 @@ def test_no_stored_answer_is_longer_than_stated(mu: float, sensitivity: int) -> 
 
 
 WIDE = Plan(Moments(tuple(Arithmetic("+", X, Literal(number)) for number in range(400))))
+NUMBERS = tuple(Arithmetic("*", X, Literal(number)) for number in range(1, 2001))
+STEP = Plan(ScoreSums(RegressionModel("logistic", Compare(">", X, Literal(0)), NUMBERS), (), "information"))
 MANY = Plan(QuantileTree(X), group_by=tuple(GroupLevel(f"g{number}", H) for number in range(6)))
 LIMITS = WorkLimits(features=10_000, numbers=10**9, memory=10**9, answer=10**7)
 
@@ -112,13 +127,18 @@ def refused(*_: Any, **__: Any) -> Any:
 
 @pytest.mark.parametrize(
     ("plan", "words"),
-    [(WIDE, "at most 10,000 features of a row; it has 80,601"), (MANY, "needs 5,460,000,000 noisy numbers at once")],
+    [
+        (WIDE, "at most 10,000 features of a row; it has 80,601"),
+        (STEP, "at most 10,000 features of a row; it has 2,003,001"),
+        (MANY, "needs 5,460,000,000 noisy numbers at once"),
+    ],
 )
 def test_a_query_is_refused_before_anything_of_it_is_listed(
     plan: Plan, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("features_of", "group_keys", "check_plan"):
         monkeypatch.setattr(linear, name, refused)
+    monkeypatch.setattr(RegressionDesign, "pairs_of_blocks", property(refused))
     with pytest.raises(PlanError, match=words) as error:
         linear_query(plan, SCHEMA, UNIT, limits=LIMITS)
     assert "nothing was charged" in str(error.value)

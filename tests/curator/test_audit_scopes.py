@@ -70,13 +70,13 @@ def launched(session: dpnb.Session, name: str) -> int:
     return number
 
 
-def forge_launch(session: dpnb.Session, like: str, name: str, loss: Loss, **changes: Any) -> None:
+def forge_launch(session: dpnb.Session, like: str, name: str, loss: Loss, node: str = "", **changes: Any) -> None:
     """Write the launch of what was launched before, under another name, past the filters."""
     (row,) = session.ledger.by_id((launched(session, like),))
     request = request_from(row.request)
     assert isinstance(request, LaunchMechanism)
     text = replace(request, name=name).text
-    forge(session.ledger, "", loss, kind=LAUNCH, request=text, launch=row.launch, query_key=name, **changes)
+    forge(session.ledger, node, loss, kind=LAUNCH, request=text, launch=row.launch, query_key=name, **changes)
 
 
 def in_a_sub_session(session: dpnb.Session) -> None:
@@ -102,6 +102,12 @@ def by_the_launch_of_a_scan(session: dpnb.Session) -> None:
     session.above_threshold(1, epsilon="1/20", name="scan")
     charged = amount("0", "1/20")  # what is left of the reserve
     forge_launch(session, "scan", "cheap", PureDP("1/5"), charged=charged)
+
+
+def by_the_launch_of_a_scan_in_a_part(session: dpnb.Session) -> None:
+    session.partition("g", name="parts")["a"].above_threshold(1, epsilon="1/20", name="scan")
+    node = node_of(launched(session, "parts"), ("a",))
+    forge_launch(session, "scan", "cheap", PureDP("1/5"), node=node, charged=amount("0", "0"))
 
 
 def in_parts_of_a_partition(session: dpnb.Session) -> None:
@@ -180,6 +186,7 @@ WRONG: dict[Callable[[dpnb.Session], None], str] = {
     in_a_sub_session: "takes sub-session 'sub' beyond its budget in mu squared",
     in_a_part_of_a_sub_session: "takes sub-session 'sub' beyond its budget in mu squared",
     by_the_launch_of_a_sub_session: "launched a sub-session with a larger budget than its loss",
+    by_the_launch_of_a_scan_in_a_part: "was charged less than its launch costs table",
     by_the_launch_of_a_scan: "was charged less than its launch costs table",
     in_parts_of_a_partition: "takes table beyond its budget in mu squared",
     in_a_part_that_does_not_exist: "was charged to a part that its partition does not have",

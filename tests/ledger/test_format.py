@@ -30,6 +30,7 @@ from dpnb._plan.measurements import (
     Count,
     CountActiveUnits,
     CountUnits,
+    DeviationProducts,
     Discovery,
     Gradient,
     JointAggregation,
@@ -41,6 +42,8 @@ from dpnb._plan.measurements import (
     QuantileTree,
     Ratio,
     RegressionModel,
+    ScoreSums,
+    StepView,
     Sum,
     UnitProducts,
     WeightedAggregation,
@@ -100,9 +103,13 @@ AGGREGATIONS: dict[str, Measured] = {
     "moments": Moments((X, Y), (Column("town"),)),
     "products of units": UnitProducts((X, Y), 5),
     "squares of units": UnitProducts((X,), 5, squares=True),
+    "products of deviations": DeviationProducts((X, Y), 5),
     "tree": QuantileTree(X),
     "gradient": Gradient(MODEL, ((0.0, 1.0, -0.5),), 1.5),
     "model loss": ModelLoss(MODEL, (0.0, 1.0, -0.5)),
+    "score": ScoreSums(MODEL, (0.0, 1.0, -0.5), "score"),
+    "information": ScoreSums(MODEL, (0.0, 1.0, -0.5), "information", 0.125),
+    "products of scores": ScoreSums(MODEL, (0.0, 1.0, -0.5), "products", max_rows=5),
     "joint": JointAggregation((WeightedAggregation(Count(), 2.0), WeightedAggregation(Mean(X)))),
     "discovery": Discovery("1/1000000"),
 }
@@ -155,8 +162,12 @@ MECHANISMS: tuple[AnyMechanism, ...] = (
     ),
 )
 RELEASES = {name: Release(Plan(Mean(X)), PlainView(), target) for name, target in TARGETS.items()}
+STEP = JointAggregation(
+    tuple(WeightedAggregation(AGGREGATIONS[name], 0.5) for name in ("score", "information"))  # type: ignore[arg-type]
+)
 REQUESTS: dict[str, Request] = {
     **{f"release of {name}": release for name, release in RELEASES.items()},
+    "step": Release(Plan(STEP), StepView(("Intercept", "x", "town == 's'")), TARGETS["all"]),
     "batch": ReleaseBatch(tuple(RELEASES.values())),
     "table": BatchTable(Plan(Count()), PlainView(), TARGETS["all"], 1, 3, 0, (2, 4), ((0,), (1,), (0, 1))),
     "selection": SelectGroups(Plan(Count(), group_by=(BY_TOWN,)), 2, Fraction(1, 10)),

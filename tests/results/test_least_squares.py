@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import ndtr
 
-from dpnb.results.estimates.least_squares import MARGIN, LeastSquares, in_own_units
+from dpnb.results.estimates.least_squares import MARGIN, LeastSquares, _quotient, in_own_units
+from dpnb.results.estimates.noisy import IntervalArrays
 
 NOISE = np.linspace(-7, 7, 4001)
 WEIGHTS = np.exp(-(NOISE**2) / 2) / np.exp(-(NOISE**2) / 2).sum()
@@ -103,3 +106,36 @@ def test_residuals_are_corrected_for_the_noise_of_the_coefficients() -> None:
     error = np.std(corrected) / np.sqrt(4000)
     assert abs(np.mean(corrected) - plain.residuals[0]) < 5 * error
     assert np.mean(raw) < plain.residuals[0] - 5 * error
+
+
+def covered_share(size: int, noise: float, draws: int) -> float:
+    """How often the interval of R-squared, which is small, covers that of the rows."""
+    rng = np.random.default_rng(size)
+    predictors = rng.uniform(-1, 1, (2000, size))
+    rows = np.column_stack([predictors[:, 0] / 8 + rng.uniform(-0.8, 0.8, 2000), np.ones(2000), predictors])
+    places = [(i, j) for i in range(size + 2) for j in range(i, size + 2)]
+    changes = np.zeros((len(places), size + 2, size + 2))
+    for at, (i, j) in enumerate(places):
+        changes[at, i, j] = changes[at, j, i] = noise
+    units = in_own_units((0.0, 1.0), [(0.0, 1.0)] * size, intercept=True)
+    exact = LeastSquares(rows.T @ rows, changes, *units, 1.0, intercept=True)
+    wanted = float(replace(exact, changes=0 * changes).rsquared(1.96).value[0, 0])
+    inside = 0
+    for draw in rng.normal(size=(draws, len(places))):
+        found = replace(exact, moments=exact.moments + np.tensordot(draw, changes, 1)).rsquared(1.959964)
+        inside += int(found.low[0, 0] <= wanted <= found.high[0, 0])
+    return inside / draws
+
+
+@pytest.mark.parametrize(("size", "noise"), [(1, 10), (1, 40), (3, 40), (5, 10)])
+def test_the_interval_of_a_small_r_squared_covers(size: int, noise: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With 95%, fewer than 91% of 600 draws have the probability 2e-5; the control has the variance at the estimate."""
+    assert covered_share(size, noise, 600) > 0.91
+    if (size, noise) == (1, 40):
+        monkeypatch.setattr(LeastSquares, "rsquared", with_variance_at_the_estimate)
+        assert covered_share(size, noise, 600) < 0.91
+
+
+def with_variance_at_the_estimate(one: LeastSquares, z: float) -> IntervalArrays:
+    (value, changes), total = one.residuals, one.total
+    return _quotient((total[0] - value, total[1] - changes), total, z, (0.0, 1.0), 0.0)

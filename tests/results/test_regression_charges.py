@@ -98,6 +98,20 @@ def test_what_does_not_fit_together_is_refused_before_the_first_charge() -> None
     assert asked(session).release(mu=4.3).has_population_intervals
 
 
+@pytest.mark.parametrize("persons", [False, True], ids=["rows", "persons"])
+def test_under_individual_accounting_both_are_refused_where_units_may_be_excluded(persons: bool) -> None:
+    """Otherwise the coefficients would be charged, and the sampling error refused afterwards."""
+    session = opened(persons, accounting="individual")
+    session.frame.count().release(mu=9)
+    assert not asked(session).preview(mu=4.5).fits
+    with pytest.raises(BudgetExceeded, match=r"with its sampling error, more than what is left.*nothing was charged"):
+        asked(session).release(mu=4.5)
+    assert session.ledger.count == 1
+    assert asked(session).preview(mu=4.3).fits
+    assert asked(session).release(mu=4.3).numbers.errors.startswith("clustered" if persons else "robust")
+    assert session.frame.regress("y ~ x").preview(mu=4.5).fits
+
+
 def test_a_stopped_run_keeps_its_coefficients_and_says_so() -> None:
     session = opened()
     session.frame.regress("y ~ x").release(rho=Fraction(4, 5) * 8)  # the first charge of mu = 4

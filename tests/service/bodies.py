@@ -99,6 +99,11 @@ def valid_bodies(session: dpnb.Session) -> list[Any]:
     ]
     calls: list[Any] = [Release(query.plan, query.view, TARGET) for query in queries]
     counts = df.groupby("g").size()
+    for steps in (
+        df.regress(df["x"] > 0, on=["k", "g"], family="logistic"),
+        df.regress("k", on=["x", "n"], family="poisson"),
+    ):
+        calls += [Release(steps._plan(at, steps._of.start), steps._view_of(at), TARGET) for at in (0, 3)]
     calls += [
         SelectGroups(counts.plan, 1, Fraction(1, 100)),
         ReleaseBatch(tuple(Release(query.plan, query.view, TARGET) for query in (counts, df.groupby("k").size()))),

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import dpnb
+from dpnb._compile import scores
 from dpnb._core import core, tables
 from dpnb._core.pricing import pricer
 from dpnb._plan import checks
@@ -31,6 +32,9 @@ from dpnb._plan.measurements import (
     Proportions,
     QuantilesView,
     QuantileTree,
+    RegressionModel,
+    ScoreSums,
+    StepView,
     Sum,
     WeightedAggregation,
 )
@@ -140,6 +144,12 @@ def source_of(levels: int) -> Any:
     return source
 
 
+LOGISTIC = RegressionModel("logistic", Compare(">", X, Literal(0)), (K,), (G,))
+STEP = JointAggregation(
+    tuple(WeightedAggregation(ScoreSums(LOGISTIC, (5e-324, 0.0, 0.0, 0.0), part)) for part in ("score", "information"))
+)
+"""A step at a coefficient that is not allowed as a number of a query: it is part of an expression."""
+
 PLANS = {
     "too deep": Plan(Count(), nested(140)),
     "far too deep": Plan(Count(), nested(500)),
@@ -172,6 +182,8 @@ PLANS = {
     "discovery of any group": Plan(Discovery("1"), group_by=(BY_G,)),
     "discovery with a huge delta": Plan(Discovery("1e999999999"), group_by=(BY_G,)),
     "discovery of a long delta": Plan(Discovery("1/1" + "0" * 5000), group_by=(BY_G,)),
+    "tiny coefficient": Plan(STEP),
+    "no coefficient": Plan(ScoreSums(LOGISTIC, (), "score")),
     "the unit": Plan(Count(), Compare("==", Column("who"), Literal(5))),
 }
 
@@ -183,6 +195,20 @@ def test_plans_that_no_frame_makes_are_refused(name: str, tmp_path: Path) -> Non
         send(session, PLANS[name])
     assert session.ledger.count == 0
     assert len(str(error.value)) < 20_000
+
+
+def test_a_tiny_coefficient_would_fail_after_the_charge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    session, _ = neighbours(tmp_path)
+    view = StepView(("Intercept", "k", "b", "c"))
+    with pytest.raises(PlanError, match="between 1e-100"):
+        send(session, Plan(STEP), view)
+    assert session.ledger.count == 0
+    checked = scores.dtype_of
+    unchecked = lambda node, schema, inner=None: checked(node, schema) if inner is None else None  # noqa: E731
+    monkeypatch.setattr(scores, "dtype_of", unchecked)  # the control
+    with pytest.raises(ExecutionError):
+        send(session, Plan(STEP), view)
+    assert session.ledger.count == 1
 
 
 def test_limits_tighten_only(tmp_path: Path) -> None:
@@ -228,6 +254,8 @@ VIEWS: list[tuple[Plan, AnyView]] = [
     ),
     (Plan(Count()), ColumnsView((NamedColumn("a", 0),))),
     (Plan(Discovery("1/1000000000"), group_by=(BY_G,)), Proportions()),
+    (Plan(ScoreSums(LOGISTIC, (0.0,) * 4, "score")), StepView(("Intercept", "k", "b", "c"))),
+    (Plan(ScoreSums(LOGISTIC, (0.0,) * 4, "score")), PlainView()),
 ]
 
 

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 import statsmodels.api as sm
 import statsmodels.formula.api as smf
+from scipy.stats import norm
 
 import dpnb
 from dpnb._plan.measurements import ScoreSums
@@ -158,6 +159,32 @@ def test_the_whole_price_is_known_before_and_is_what_is_charged(target: Any) -> 
     assert float(last / whole) == pytest.approx(float(SHARES[-1]), rel=1e-4)
 
 
+@pytest.mark.parametrize("name", ["zcdp", "rdp", "basic", "rogers", "approx-dp"])
+def test_the_share_of_the_budget_is_that_of_all_steps_by_any_filter(name: str) -> None:
+    """By some, four charges cost more than one of the same loss."""
+    session = opened(filter=name, budget=LIMITED)
+    query = session.frame.regress("y ~ x", family="logistic")
+    preview = query.preview(share=0.8)
+    result = query.release(share=0.8)
+    assert preview.cost_fraction == pytest.approx(result.cost_fraction, rel=2e-3)
+    assert preview.cost_fraction == pytest.approx(0.8, rel=0.1)
+    shown = str(preview).split("% of the budget", maxsplit=1)[0].split()[-1]
+    assert float(shown) == pytest.approx(100 * preview.cost_fraction, abs=0.1)
+
+
+@pytest.mark.parametrize("name", ["gdp", "basic"])
+def test_in_a_part_the_share_is_that_of_all_steps(name: str) -> None:
+    session = opened(filter=name, budget=dpnb.Budget(epsilon=100, delta=1e-6))
+    frame = session.partition("g")["a"].frame
+    queries = frame.regress("y ~ x", family="logistic"), frame.regress("z ~ x", population=True)
+    for query in queries:
+        preview, before = query.preview(mu=1), session.headroom
+        result = query.release(mu=1)
+        assert preview.cost_fraction == pytest.approx(result.cost_fraction, rel=1e-4)
+        assert before - session.headroom == pytest.approx(preview.cost_fraction, rel=1e-4)
+    assert queries[0].preview(mu=1).cost_fraction == 0
+
+
 def test_the_same_call_is_free_in_any_kernel(tmp_path: Path) -> None:
     file = tmp_path / "ledger.sqlite"
     first = opened(budget=LIMITED, ledger=file)
@@ -203,7 +230,8 @@ def test_a_run_that_is_stopped_keeps_what_it_has_and_says_so(monkeypatch: pytest
     assert "stopped after 2 of 4 steps" in str(result.summary())
     assert np.isfinite(result.params).all()
     assert result.to_pandas()[["low", "high"]].isna().all(axis=None)
-    with pytest.raises(RequestError, match="stopped after 2 of 4 steps"):
+    assert "noise interval" not in str(result.summary()).split("term  ")[1]
+    with pytest.raises(RequestError, match=r"stopped after 2 of 4 steps.*; .params has the coefficients"):
         _ = result.bse
 
 
@@ -227,6 +255,50 @@ def test_an_interrupted_run_continues_where_it_was(monkeypatch: pytest.MonkeyPat
     result = query.release(mu=0.2)
     assert float(result.cost.mu_squared) == pytest.approx(0.04, rel=1e-4)
     assert float(session.spent.mu_squared) == pytest.approx(0.04, rel=1e-4)
+
+
+# --- what is said -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("confidence", [0.8, 0.99])
+def test_all_intervals_have_the_confidence_that_is_said(confidence: float) -> None:
+    result = opened().frame.regress(LOGISTIC, family="logistic").release(mu=10, confidence=confidence)
+    z = norm.ppf((1 + confidence) / 2)
+    assert f"{confidence:.0%} noise interval" in str(result.summary())
+    count = result.nobs.arrays
+    assert count.high - count.low == pytest.approx(2 * z * count.noise_scale)
+    assert result.arrays.high - result.arrays.low == pytest.approx(2 * z * result.arrays.noise_scale)
+
+
+def test_simultaneous_intervals_hold_at_once() -> None:
+    query = opened().frame.regress(LOGISTIC, family="logistic")
+    assert query.preview(mu=10, simultaneous=True).cost == query.preview(mu=10).cost
+    each, at_once = query.release(mu=10), query.release(mu=10, simultaneous=True)
+    wider = norm.ppf(1 - 0.025 / len(each.params)) / norm.ppf(0.975)
+    ends = [found.conf_int().diff(axis=1).iloc[:, 1].to_numpy() for found in (each, at_once)]
+    assert ends[1] / ends[0] == pytest.approx(wider)
+    nine = [found.conf_int(alpha=0.1).diff(axis=1).iloc[:, 1].to_numpy() for found in (each, at_once)]
+    assert nine[1] / nine[0] == pytest.approx(norm.ppf(1 - 0.05 / len(each.params)) / norm.ppf(0.95))
+    assert "at once" in str(at_once.summary())
+    assert each.pvalues.equals(at_once.pvalues)
+
+
+def test_the_summary_says_which_outcome_is_modelled_and_by_which_link() -> None:
+    schema = {**SCHEMA, "y": dpnb.Categories(["no", "yes"])}
+    frame = opened(TABLE.assign(y=TABLE["y"].map({False: "no", True: "yes"})), schema=schema).frame
+    result = frame.regress("y ~ x", family="logistic").release(mu=100)
+    assert result.numbers.outcome == "y == 'yes'"
+    assert "odds ratio" in str(result.summary())
+    assert result.params.equals(opened().frame.regress("y ~ x", family="logistic").release(mu=100).params)
+    assert "ratio of means" in str(opened().frame.regress(POISSON, family="poisson").release(mu=100).summary())
+
+
+def test_the_public_number_of_clusters_is_shown() -> None:
+    query = persons(public_size=1000).frame.regress(LOGISTIC, family="logistic")
+    assert "number of units:     1,000 in the whole table (public)" in str(query.release(mu=100).summary())
+    linear = persons(public_size=1000).frame.regress("z ~ x", population=True).release(mu=100)
+    assert "number of units:     1,000 in the whole table (public)" in str(linear.summary())
+    assert "number of units" not in str(persons().frame.regress("z ~ x").release(mu=100).summary())
 
 
 # --- where it is unknown ----------------------------------------------------------------------------------------------
@@ -262,12 +334,18 @@ def test_what_is_clamped_is_said() -> None:
     assert "clamping may bind" in str(narrow.regress(POISSON, family="poisson").release(mu=100).summary())
     assert "clamped" in str(opened().frame.regress(POISSON, family="poisson").preview(mu=1))
     assert "clamped" not in str(opened().frame.regress(LOGISTIC, family="logistic").preview(mu=1))
+    above = opened(schema={**SCHEMA, "count": dpnb.Bounded(2, 30)}).frame.regress(POISSON, family="poisson")
+    assert ", below 2; whether any row" in str(above.release(mu=100).summary())
 
 
-def test_a_census_has_noise_intervals_only() -> None:
-    result = opened(sampled="census").frame.regress(LOGISTIC, family="logistic").release(mu=10)
-    assert result.population_arrays is None
-    assert "census" in str(result.summary())
+def test_in_a_census_population_intervals_are_those_of_the_noise() -> None:
+    query = opened(sampled="census").frame.regress(LOGISTIC, family="logistic")
+    assert "in a census there is no sampling error" in str(query.preview(mu=10))
+    result = query.release(mu=10)
+    assert result.population_arrays is not None
+    assert result.population_arrays.low == pytest.approx(result.arrays.low)
+    assert "in a census there is no sampling error" in str(result.summary())
+    assert result.bse.to_numpy() == pytest.approx(result.arrays.noise_scale[0])
     part = opened(sampled=0.75).frame.regress(LOGISTIC, family="logistic").release(mu=1000)
     whole = opened().frame.regress(LOGISTIC, family="logistic").release(mu=1000)
     assert (part.bse / whole.bse).to_numpy() == pytest.approx(0.5, rel=0.01)
@@ -297,7 +375,8 @@ def test_models_that_are_not_offered_are_refused_in_words() -> None:
     refused("two values", "g ~ x")
     refused("must be public", "z ~ x")
     refused("at least 0", "x ~ z", family="poisson")
-    refused("only once", "y ~ y + x")
+    refused("regress: a column can occur only once", "y ~ y + x")
+    refused("regress: the outcome of a logistic", "g ~ x")
     refused("fixed effects", "y ~ x | person", session=persons())
     refused("not in this view", "y ~ nothing")
     refused("takes the outcome", alpha=3)
@@ -316,7 +395,7 @@ def test_a_query_is_no_result() -> None:
     with pytest.raises(RequestError, match="exactly one"):
         query.release()
     assert "one call" not in repr(query)
-    assert [name for name, _ in query.explain().facts][:2] == ["steps", "intervals"]
+    assert [name for name, _ in query.explain().facts][:2] == ["steps", "standard errors"]
 
 
 def test_an_engine_is_refused_in_words() -> None:

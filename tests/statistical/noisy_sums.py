@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 import pandas as pd
@@ -23,6 +24,12 @@ Array = NDArray[np.float64]
 ALPHA = Fraction(1, 20)
 
 
+@lru_cache(maxsize=2)
+def standard_noise(seed: int | tuple[int, ...], shape: tuple[int, ...]) -> Array:
+    """Normal noise of scale 1: a test scales the same noise for each of its noise levels."""
+    return np.random.default_rng(seed).normal(0, 1, shape)
+
+
 @dataclass(frozen=True)
 class Asked:
     """A question with its exact sums, shape (cells, slots), to which noise can be added again and again."""
@@ -34,8 +41,7 @@ class Asked:
 
     def noisy(self, sigma: float, repetitions: int, seed: int) -> Array:
         """The sums with fresh noise, shape (repetitions * cells, slots)."""
-        shape = (repetitions, *self.sums.shape)
-        noise = np.random.default_rng(seed).normal(0, sigma, shape)
+        noise = sigma * standard_noise(seed, (repetitions, *self.sums.shape))
         return (self.sums + noise).reshape(-1, self.sums.shape[1])
 
     def estimates(

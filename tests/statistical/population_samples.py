@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -50,16 +51,20 @@ class Samples:
             "g": dpnb.Categories(["a", "b"]),
         }
         unit = {"privacy_unit": "u", "max_rows_per_unit": ROWS} if self.persons else {}
-        table = self.table if self.persons else self.table.drop(columns="u")
         return dpnb.Session(
-            table,
+            self.given,
             name="samples",
             budget=dpnb.Budget.gdp(100),
             schema=schema,
             ledger=MEMORY,
-            not_private_test_seed=len(table),
+            not_private_test_seed=len(self.table),
             **{**unit, **options},
         )
+
+    @cached_property
+    def given(self) -> pd.DataFrame:
+        """The table of a session, always the same object."""
+        return self.table if self.persons else self.table.drop(columns="u")
 
     def of(self, rows: Array) -> Samples:
         """The same samples with some of the rows."""

@@ -1,6 +1,6 @@
 """A descent that only the noise moves is rarely said to move, and one whose steps are longer than the noise always is.
 
-Nominal level 99%: of 1,200 fits that start at the best fit at most 3% may be said to move; more have probability 2e-8
+Nominal level 99%: of 600 fits that start at the best fit at most 4% may be said to move; more have probability 2e-8
 if 1% are.  The control believes in half of the noise.  Only clip, n * mu and the chains count for the noise.
 """
 
@@ -104,8 +104,8 @@ def test_a_descent_that_only_the_noise_moves_is_rarely_said_to_move(family: Fami
         exact, _ = steps_of(family, 1, 3.0, None, RATES[family], exact[-1][0])
     for slower in (1, 50):  # around an optimum, and adrift
         rate = RATES[family] / slower
-        iterates, variance = steps_of(family, FITS * CHAINS, 3.0, 2.0, rate, exact[-1][0])
-        assert share_moving(iterates, variance, rate) < 0.03
+        iterates, variance = steps_of(family, FITS // 2 * CHAINS, 3.0, 2.0, rate, exact[-1][0])
+        assert share_moving(iterates, variance, rate) < 0.04
     assert share_moving(iterates, variance / 2, rate) > 0.06
 
 

@@ -2,8 +2,9 @@
 
 Each coefficient of each setting must be covered in at least as many samples as a correct program would reach with
 probability 1 - 1e-7 if its coverage were 93%; there are fewer than a hundred, twice each.  All of them together must be
-within 93 and 97%, with six standard errors, in which the coefficients of a sample count as one number.  The settings
-with persons and much noise are above that: there the noise of the squares is large (`dpnb.results.newton`).
+within 93 and 97%, with six standard errors, in which the coefficients of a sample count as one number.  Where little is
+known of the squares, for persons with much noise and Poisson regressions of few rows, intervals cover up to 99%: there
+the allowance for their noise is large (`dpnb.results.newton`).
 """
 
 from __future__ import annotations
@@ -19,15 +20,16 @@ import statsmodels.formula.api as smf
 from scipy.stats import binom, rankdata
 
 import dpnb
+from dpnb._plan.measurements import Family
 from dpnb.ledger import MEMORY
 from dpnb.results import newton
 from statistical.newton_samples import Fit, Setting, fits
+from statistical.quick import prepared_once
 
 pytestmark = pytest.mark.statistical
 Z = 1.959963984540054
 QUICK = [Setting("logistic", 1000, 1.0), Setting("logistic", 5000, 1.0, persons=5), Setting("poisson", 20_000, 0.5)]
-SETTINGS = [
-    *QUICK,
+MORE = [
     Setting("logistic", 50_000, 0.24),
     Setting("logistic", 5000, 1.0, "categories"),
     Setting("logistic", 20_000, 0.5, "collinear"),
@@ -77,8 +79,8 @@ def test_intervals_cover() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("family", ["logistic", "poisson"])
-def test_intervals_cover_in_all_settings(family: str) -> None:
-    check([setting for setting in SETTINGS if setting.family == family], 120)
+def test_intervals_cover_in_more_settings(family: str) -> None:
+    check([setting for setting in MORE if setting.family == family], 80)
 
 
 @pytest.mark.slow
@@ -90,21 +92,33 @@ def test_where_noise_is_large_intervals_of_persons_are_too_wide_not_too_narrow()
 # --- controls: what the same test finds to be wrong -------------------------------------------------------------------
 
 
+def is_wrong(share: float, number: int) -> bool:
+    """Whether it is a coverage that a program with 93% would have with probability below 1e-7."""
+    return bool(share < binom.ppf(1e-7, number, 0.93) / number)
+
+
 def wrong(share: float, number: int) -> None:
-    """A coverage that a program with 93% would have with probability below 1e-7."""
-    assert share < binom.ppf(1e-7, number, 0.93) / number
+    assert is_wrong(share, number)
 
 
 @pytest.mark.smoke
-def test_the_control_noise_alone_is_found_out() -> None:
-    found = known(Setting("logistic", 5000, 5.0), 60)
-    wrong(float(np.mean([np.abs(fit.coefficients - fit.truth) < Z * fit.noise for fit in found])), 60)
+@pytest.mark.parametrize("kind", ["plain", "categories", "collinear", "steep"])
+@pytest.mark.parametrize("family", ["logistic", "poisson"])
+def test_the_control_noise_alone_is_found_out(family: Family, kind: str) -> None:
+    found = known(Setting(family, 5000, 5.0, kind), 60)
+    wrong(float(np.mean([np.abs(fit.coefficients - fit.truth) < Z * fit.noise for fit in found])), len(found))
+    assert not is_wrong(float(covered(found)[0].mean()), len(found))
 
 
 @pytest.mark.smoke
-def test_the_control_rows_of_persons_as_units_are_found_out() -> None:
+@pytest.mark.parametrize(
+    "setting",
+    [Setting("logistic", 5000, 20.0, persons=10), Setting("poisson", 8000, 100.0, persons=20)],
+    ids=lambda setting: setting.family,
+)
+def test_the_control_rows_of_persons_as_units_are_found_out(setting: Setting) -> None:
     """The meat of rows, for persons whose outcomes are correlated."""
-    found = known(Setting("logistic", 5000, 20.0, persons=10), 100, row_products=True)
+    found = known(setting, 100, row_products=True)
     wrong(float(np.mean([abs(fit.coefficients[0] - fit.truth[0]) < Z * fit.errors[0] for fit in found])), 100)
 
 
@@ -179,8 +193,9 @@ def test_coefficients_of_real_tables_are_in_their_intervals(name: str, family: s
     """Of 30 draws, at most 8 may have no interval, and each coefficient must be covered as by a program with 93%."""
     expected = without_noise(name, family).params
     inside = []
-    for seed in range(30):
-        found = asked(name, family, seed)
+    with prepared_once():
+        answers = [asked(name, family, seed) for seed in range(30)]
+    for found in answers:
         if np.isfinite(found.arrays.noise_scale).all():
             value = expected[found.params.index].to_numpy()
             inside.append((found.arrays.low[0] < value) & (value < found.arrays.high[0]))
@@ -200,4 +215,6 @@ def test_a_logistic_regression_predicts_as_well_as_one_without_noise() -> None:
     whole = table("randhie")
     outcome = whole["many"].to_numpy()
     assert auc(without_noise("randhie", "logistic").predict(whole), outcome) == pytest.approx(0.659, abs=1e-3)
-    assert min(auc(asked("randhie", "logistic", seed).predict(whole), outcome) for seed in range(10)) > 0.655
+    with prepared_once():
+        answers = [asked("randhie", "logistic", seed) for seed in range(10)]
+    assert min(auc(answer.predict(whole), outcome) for answer in answers) > 0.655

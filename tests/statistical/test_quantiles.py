@@ -20,7 +20,7 @@ from dpnb.results.estimates import IntervalArrays
 from dpnb.results.estimates.noisy import NoisyArrays
 from dpnb.results.estimates.quantiles import Sampling, consistent_leaves, prefixes, quantiles, rank_scale
 from dpnb.schema import Bounded
-from statistical.noisy_sums import Asked, asked, covered
+from statistical.noisy_sums import Asked, asked, covered, standard_noise
 
 pytestmark = pytest.mark.statistical
 
@@ -200,8 +200,7 @@ def found_in(
 ) -> IntervalArrays:
     """Quantiles of tables with these counts of whole numbers, with noise."""
     nodes = nodes_of(counts)
-    noise = np.random.default_rng(seed).normal(0, sigma, nodes.shape)
-    noisy = NoisyArrays(nodes + noise, np.full(len(nodes), sigma))
+    noisy = NoisyArrays(nodes + sigma * standard_noise(seed, nodes.shape), np.full(len(nodes), sigma))
     levels = round(np.log(counts.shape[1]) / np.log(BRANCHING))
     return quantiles(feature(levels), noisy, at, np.full(len(nodes), z), sampling)
 

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 import dpnb
 from dpnb.ledger import MEMORY
+from statistical.quick import prepared_once
 
 pytestmark = pytest.mark.statistical
 Z = 1.959963984540054
@@ -188,8 +189,8 @@ def coverage(design: Design, n: int, mu: float, samples: int, seed: int, **optio
 DESIGNS: dict[str, Design] = {
     each.__name__: each for each in (homoskedastic, heteroskedastic, categorical, collinear, persons)
 }
-SETTINGS = [(1000, 2.0, 100), (20_000, EPSILON_1, 40), (50_000, EPSILON_1, 20)]
-"""Rows of a sample, mu for rows, samples: all that a minute has time for."""
+SETTINGS = [(1000, 2.0, 60), (20_000, EPSILON_1, 30), (50_000, EPSILON_1, 20)]
+"""Rows of a sample, mu for rows, samples: as many as catch the controls, and fewer where each takes longer."""
 
 
 @pytest.mark.parametrize(("n", "mu", "samples"), SETTINGS)
@@ -254,15 +255,15 @@ def distance(values: Array) -> float:
 
 @pytest.mark.parametrize("population", [False, True], ids=["one variance", "robust"])
 def test_p_values_are_uniform_where_there_is_no_effect(population: bool) -> None:
-    """Of two slopes in 120 samples, 0.18 is exceeded with probability 3e-7 (Massart 1990)."""
+    """Of two slopes in 80 samples, 0.22 is exceeded with probability 4e-7 (Massart 1990)."""
     rng, found, noise = np.random.default_rng(17), [], []
-    for number in range(120):
+    for number in range(80):
         answer = released(no_effect(rng, 1000), 20, number + 1, population=population)
         found += answer.pvalues.iloc[1:].tolist()
         scores = answer.params.iloc[1:].to_numpy() / answer.noise_scale.iloc[1:].to_numpy()
         noise += [2 * sm.stats.stattools.stats.norm.sf(abs(score)) for score in scores.tolist()]
-    assert distance(np.array(found)) < 0.18
-    assert distance(np.array(noise)) > 0.18  # the control: of the noise alone
+    assert distance(np.array(found)) < 0.22
+    assert distance(np.array(noise)) > 0.22  # the control: of the noise alone
 
 
 # --- a real table -----------------------------------------------------------------------------------------------------
@@ -275,8 +276,9 @@ def test_coefficients_of_the_rand_experiment_are_within_their_noise_intervals() 
     table = sm.datasets.randhie.load_pandas().data[[*bounds]]
     table = table.apply(lambda column: column.clip(*bounds[column.name]))
     exact = sm.OLS(table["mdvis"], sm.add_constant(table.drop(columns="mdvis"))).fit(cov_type="HC0")
-    inside, ratios = 0, []
-    for seed in range(20):
+    formula = f"mdvis ~ {' + '.join([*bounds][1:])}"
+
+    def answer_of(seed: int) -> Any:
         session = dpnb.Session(
             table,
             name="hie",
@@ -285,8 +287,12 @@ def test_coefficients_of_the_rand_experiment_are_within_their_noise_intervals() 
             ledger=MEMORY,
             not_private_test_seed=seed + 1,
         )
-        formula = f"mdvis ~ {' + '.join([*bounds][1:])}"
-        answer = session.frame.regress(formula, population=True).release(share=1, final=True)
+        return session.frame.regress(formula, population=True).release(share=1, final=True)
+
+    inside, ratios = 0, []
+    with prepared_once():
+        answers = [answer_of(seed) for seed in range(20)]
+    for answer in answers:
         low, high = answer.arrays.low[0], answer.arrays.high[0]
         inside += int(((low <= exact.params.to_numpy()) & (exact.params.to_numpy() <= high)).sum())
         ratios.append(answer.bse.to_numpy() / exact.bse.to_numpy())

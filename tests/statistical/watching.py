@@ -108,7 +108,7 @@ def outcome(result: Any) -> Any:
 
 def _pickled_types(answer: Answer) -> list[str]:
     """The types in a pickled answer, whose other bytes are of noisy numbers."""
-    return [str(what) for code, what, _ in pickletools.genops(pickle.dumps(answer, 0)) if code.name == "GLOBAL"]
+    return [str(what) for code, what, _ in pickletools.genops(pickle.dumps(answer, 2)) if code.name == "GLOBAL"]
 
 
 def _serialised(value: Any) -> list[Any]:

@@ -18,6 +18,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
+from hashlib import blake2b
 from itertools import count, pairwise
 from typing import Any, TypeVar
 
@@ -54,7 +55,7 @@ class SubexpressionCache:
 
     def __init__(self) -> None:
         self._numbers = count()
-        self._by_text: dict[bytes, int] = {}
+        self._by_digest: dict[bytes, int] = {}
         self._by_identity: dict[int, tuple[Node, int]] = {}  # with the expression, so that its id is not reused
         self.kinds: dict[int, Dtype] = {}  # the types of expressions, by number
         self._results: dict[tuple[str, int], Any] = {}
@@ -64,7 +65,8 @@ class SubexpressionCache:
         """A number for an expression; equal for equal JSON (1, 1.0 and True, equal in Python, are different)."""
         entry = self._by_identity.get(id(node))
         if entry is None:
-            entry = node, self._by_text.setdefault(msgspec.json.encode(node), next(self._numbers))
+            digest = blake2b(msgspec.json.encode(node)).digest()  # the texts of products of long sums take much memory
+            entry = node, self._by_digest.setdefault(digest, next(self._numbers))
             self._by_identity[id(node)] = entry
         return entry[1]
 
@@ -264,7 +266,7 @@ def rows_at_once(query: LinearQuery) -> int:
     If the sums of a feature are many, as many rows, so that the sums of a few rows are not added to all of them again
     and again: that takes less memory than the answer will.
     """
-    largest = max([len(nodes_of(item)) for item in _items(query)], default=1)
+    largest = max([len(nodes_of(item, once=True)) for item in _items(query)], default=1)  # each is computed once
     wanted = max(ROWS_AT_ONCE, query.cells * max([feature.slots for feature in query.features]))
     size = max(BLOCK_BYTES // 2, query.cells * query.slots * ANSWER_BYTES // cores())
     return max(min(wanted, size // (NODE_BYTES * largest + ROW_BYTES)), LEAST_ROWS)

@@ -41,6 +41,7 @@ from dpnb._plan.expressions.nodes import (
     MatchText,
     Period,
     Round,
+    arguments,
 )
 from dpnb._plan.expressions.rules import dtype_of
 from dpnb.schema import Categories, Key, Schema
@@ -165,7 +166,7 @@ class NumpyEvaluator(Evaluation[Mask, Any, Any]):
         """The type of the expression."""
         kinds, number = self._shared.kinds, self._shared.number(node)
         if number not in kinds:
-            kinds[number] = dtype_of(node, self._schema)
+            kinds[number] = dtype_of(node, self._schema, [self.kind(inner) for inner in arguments(node)])
         return kinds[number]
 
     def steps(self, name: str) -> NDArray[np.int32] | None:

@@ -292,15 +292,19 @@ def arguments(node: Node) -> list[Expression]:
     return inner
 
 
-def nodes_of(part: object) -> list[Node]:
+def nodes_of(part: object, *, once: bool = False) -> list[Node]:
     """The nodes of a node, of a part of a plan or of a compiled query, at any depth, in the order in which they occur.
 
-    The values that a node lists are not visited.
+    With `once`, an object that occurs several times is visited once.  The values that a node lists are not visited.
     """
     found: list[Node] = []
-    waiting = [part]
+    waiting, seen = [part], set[int]()
     while waiting:
         part = waiting.pop()
+        if once:
+            if id(part) in seen:
+                continue
+            seen.add(id(part))
         if isinstance(part, (tuple, list)):
             waiting += reversed(part)
             continue

@@ -133,7 +133,8 @@ def rdp_from_range(range: Number, *, order: Number) -> Fraction:
             -_log_of_rest(ctx, e) / real(ctx, a - 1),
         )
 
-    return min(exact(decimal_up(directed(terms, up=True))), largest)
+    # A bound that cancellation made loose may be beyond every double.
+    return min(exact(decimal_up(min(directed(terms, up=True), largest))), largest)
 
 
 def _log_of_rest(ctx: Any, x: Fraction) -> Any:

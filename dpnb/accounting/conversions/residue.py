@@ -1,9 +1,10 @@
-"""What a pure-DP launch leaves of a GDP budget, when it is not first converted to GDP.
+"""What a pure-DP launch or a bounded range leaves of a GDP budget, when it is not first converted to GDP.
 
 Write G_m for the trade-off function of N(0, 1) against N(m, 1), RR(e) for that of randomised response with parameter e,
 f (x) g for the trade-off function of the product, and delta_f(x) for the privacy profile of f, its hockey-stick
 divergence at e^x.  f >= g holds precisely if delta_f(x) <= delta_g(x) for every real x, and for symmetric f and g, as
-all of them here are, if it does so for every x >= 0 (Dong, Roth and Su 2022, Proposition 2.12).
+all of them here are but the pairs of a bounded range, if it does so for every x >= 0 (Dong, Roth and Su 2022,
+Proposition 2.12).
 
 The rule of :class:`~dpnb.accounting.GDPFilter`. The state is the GDP budget r that is left, at the start mu0. A
 mechanism whose trade-off function is at least f, for every pair of neighbours and given any past, is admitted if some s
@@ -70,15 +71,17 @@ The residue of a mechanism with bounded range e (:mod:`dpnb.accounting.conversio
 a = e/2.
 
 Proof.  By item 1 of that module it is enough to look at pairs of two outcomes with the log ratios t and t - e, for
-every t from 0 to e; t = a is RR(a), so the residue cannot be larger.  Let RR(a) (x) G_s >= G_r.  With G_s, the pair t
-has the profile p delta_s(x - t) + (1 - p) delta_s(x - t + e), p = (1 - e^(t - e))/(1 - e^-e).  For a fixed y = x - t +
-a it is linear in K = e^x: it is A - B K with B = g(y), A = 1 - g(-y), and ::
+every t from 0 to e; t = a is RR(a), so the residue cannot be larger.  Let RR(a) (x) G_s >= G_r with s > 0 (s = 0 is
+item 3 there).  With G_s, the pair t has the profile p delta_s(x - t) + (1 - p) delta_s(x - t + e), for every real x,
+with p = (1 - e^(t - e))/(1 - e^-e).  For a fixed y = x - t + a, t = x - y + a, it is linear in K = e^x: it is A - B K
+with B = g(y), A = 1 - g(-y), and ::
 
     g(y) = e^-y (delta_s(y - a) - delta_s(y + a))/(2 sinh a) = P(V - s^2/2 + s Z > y),
 
 Z normal, V with the density e^-v/(2 sinh a) from -a to a.  The profile of G_r is a convex function of K, and its
-tangent with the slope -B meets K = 0 at Phi(Phi^-1(B) + r).  So the pair has at least G_r if, for all y, r >= h(y) +
-h(-y) with h = Phi^-1(1 - g).  At y = 0 that is the equation above, for e = a and E = 0.  What remains is the following
+tangent with the slope -B meets K = 0 at Phi(Phi^-1(B) + r).  So the line is below it, wherever t is
+from 0 to e or not, if A is at most that, and every pair has at least G_r if, for all y, r >= h(y) + h(-y) with h =
+Phi^-1(1 - g).  At y = 0 that is the equation above, for e = a and E = 0.  What remains is the following
 lemma.
 
 Lemma. h(y) + h(-y) falls for y > 0.
@@ -97,9 +100,10 @@ log(f(-y)/f(y)) - y = log(m(-y)/m(y)), which rises at T = 0, and convolution wit
 log-concave, keeps a ratio rising (Karlin 1968, *Total Positivity*).
 
 Let at T = 0: k <= 0 for y < 0, d >= 0 for y > 0, and d' > 0 at 0.  There d = 0, and d' = -2 k/h'.  As long as d'(0) >=
-0, k(0) <= 0, so by the maximum principle for (1) on y < 0 also k <= 0 there, and l >= 0 for y > 0.  Then (2) is a
-linear parabolic equation on y > 0 for d, with the coefficient -p^2 (e^(2 d) - 1)/d <= 0 and a source 2 l w >= 0, and d
-= 0 at y = 0: so d >= 0, and d'(0) > 0 by Hopf's lemma.  So there is no first T with d'(0) = 0, and d >= 0 for all T.
+0, k(0) <= 0, so by the maximum principle for (1) on y < 0, where its last coefficient, at most -2 h k, is bounded from
+above, also k <= 0 there, and l >= 0 for y > 0.  Then (2) is a linear parabolic equation on y > 0 for d, with the
+coefficient -p^2 (e^(2 d) - 1)/d <= 0 and a source 2 l w >= 0, and d = 0 at y = 0: so d > 0 by the strong principle, and
+d'(0) > 0 by Hopf's lemma.  So there is no first T with d'(0) = 0, and d >= 0 for all T.
 
 V itself, for 0 < y < a: logit F(y) + logit F(-y) = 2 a.  With u = logit Phi, q/p = u'(h(y))/u'(h(-y)), and h(y) >
 abs(h(-y)), since u is odd and rises, so d > 0: u' is even and rises with abs(z) (item 3 of that module). h' = (D -
@@ -113,9 +117,10 @@ the end, where h and its derivatives converge for every T > 0.  Let z = -h(-b). 
 ratio of Q(.) to phi, the mass above b is right if R(z + C/S) phi(z) e^(-2 b) = 1 - F(b).  This determines C/S, which is
 positive, since 1 - F(b) = integral of e^(-2 v) f(-v) from b to a < e^(-2 b) F(-b); S may be as large as C >= 1 needs.
 Above b, then, 1 - F(y) = J P(Z > j) for j = S (y - b) + z + C/S and a constant J, and e^d = R(j)/R(h(y)).  R falls, so
-d >= 0 says h(y) >= j, that is, J <= 1, everywhere above b if it does so at b, where d > 0.  Where slopes jump, they are
-rounded off over a length so short that d > 0 remains.  At infinity d -> 0, and h k -> 0 below, as the two principles
-need. []
+d >= 0 says h(y) >= j, that is, J <= 1, everywhere above b if it does so at b, where d > 0: d does not jump there, since
+f(-y)/f(y) and h do not.  Where h' jumps, by the same factor at -b and b, it is rounded off over a length so short that
+d > 0 remains, with f(-y)/f(y) as it is and C so that the mass is 1.  Both tails of the law are those of a normal one
+with the variance 1/S^2 + T: so d -> 0 above and h k -> 0 below, evenly in T, as the two principles need. []
 """
 
 from __future__ import annotations

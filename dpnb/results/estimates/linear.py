@@ -21,9 +21,11 @@ from dpnb.results.estimates.regression import RegressionNumbers, RegressionTerm,
 from dpnb.results.estimates.slopes import ProductMatrix
 from dpnb.schema import Key, Schema
 
-HOMOSKEDASTIC = "homoskedastic: each row is a unit, and the errors are assumed to have one variance"
-ROBUST = "robust (HC0): each row is a unit, and the errors may have different variances"
-CLUSTERED = "clustered by {unit}: its rows may depend on each other, and the errors may have different variances"
+HOMOSKEDASTIC = "homoskedastic, plus the noise: each row is a unit, and the errors are assumed to have one variance"
+ROBUST = "robust (HC0), plus the noise: each row is a unit, and the errors may have different variances"
+CLUSTERED = (
+    "clustered by {unit}, plus the noise: its rows may depend on each other, and have errors of different variances"
+)
 CENSUS = "of the noise alone: in a census there is no sampling error"
 WITHIN = "coefficients and R-squared are those of deviations from the means of each unit"
 NOT_MEASURED = "unknown: the sampling error was not measured"
@@ -139,8 +141,9 @@ def beyond_bounds(
     if bounds[0] <= low and high <= bounds[1]:
         return ()
     return (
-        f"within the predictors' bounds, fitted values may reach from {low:.4g} to {high:.4g}, but {outcome} is "
-        f"clamped to {bounds[0]:g} to {bounds[1]:g}: near these ends, the coefficients are those of clamped values",
+        f"clamping may bind: within the predictors' bounds, fitted values reach from {low:.4g} to {high:.4g}, but "
+        f"{outcome} is clamped to {bounds[0]:g} to {bounds[1]:g}, and the coefficients are those of clamped values; "
+        "whether any row has such a fitted value is not known",
     )
 
 

@@ -190,9 +190,9 @@ def _possible(tests: list[tuple[Flags, Flags]]) -> tuple[Cells, Cells]:
     leaves = tests[0][0].shape[1] - 1
     too_low, too_high = np.zeros((2, len(tests[0][0]), leaves), np.bool_)
     for low, high in tests:
-        step = leaves // (low.shape[1] - 1)
-        too_low |= np.repeat(low[:, 1:], step, axis=1)
-        too_high |= np.repeat(high[:, :-1], step, axis=1)
+        blocks = len(low), low.shape[1] - 1, -1  # of the leaves between two edges
+        too_low.reshape(blocks)[:] |= low[:, 1:, None]
+        too_high.reshape(blocks)[:] |= high[:, :-1, None]
     first_leaf = (~too_low).argmax(axis=1)
     last_leaf = leaves - 1 - (~too_high)[:, ::-1].argmax(axis=1)
     meet = first_leaf <= last_leaf  # else the noise contradicts itself, and any leaf is possible

@@ -1,4 +1,4 @@
-"""The released numbers of a regression: terms, coefficients, and the covariances of their noise and of sampling."""
+"""The released numbers of any regression; `least_squares` and `dpnb.results.newton` compute its standard errors."""
 
 from __future__ import annotations
 
@@ -95,6 +95,7 @@ class RegressionNumbers:
     unknown: str | None = None  # why there are no coefficients
     nobs: IntervalArrays | None = None  # number of rows that count
     nobs_words: str = "rows"  # what is counted, and whether the number is released or public
+    units: int | None = None  # public number of units in the table, where a unit has several rows
     rsquared: IntervalArrays | None = None
     residual_variance: IntervalArrays | None = None
     notes: tuple[str, ...] = ()  # warnings

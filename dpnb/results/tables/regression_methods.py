@@ -53,6 +53,7 @@ class RegressionMethods:
         confidence: Any
         simultaneous: Any
         is_refined: Any
+        has_intervals: Any
         notice: Any
         measured: Any
 
@@ -177,6 +178,8 @@ class RegressionMethods:
     def predict(self, exog: pd.DataFrame) -> pd.Series:
         """The predicted mean of the outcome for the rows of a table, which is the analyst's own.
 
+        Of a logistic regression it is the probability of the outcome that the summary names.
+
         Numbers are clamped to their declared bounds, as in the regression; a row with a missing value has no
         prediction.
 
@@ -215,12 +218,12 @@ class RegressionMethods:
 
     @property
     def rsquared(self) -> Estimates:
-        """R-squared with its noise interval, of a linear regression.
+        """R-squared with its noise interval, of a linear regression; it is not adjusted for the number of terms.
 
         Raises
         ------
         RequestError
-            It is not known: the regression is not a linear one.
+            It is not known: the regression is not a linear one, or its coefficients are unknown.
         """
         return self._single(self.numbers.rsquared, "R-squared")
 
@@ -228,16 +231,24 @@ class RegressionMethods:
     def residual_variance(self) -> Estimates:
         """Variance of the residuals with its noise interval, of a linear regression.
 
+        The sum of their squares is divided by the number of rows less that of the terms.
+
         Raises
         ------
         RequestError
-            It is not known: the regression is not a linear one.
+            It is not known: the regression is not a linear one, or has fixed effects, or its coefficients are unknown.
         """
         return self._single(self.numbers.residual_variance, "residual variance")
 
     @property
     def nobs(self) -> Estimates:
-        """Number of rows that count, as it was released, with its noise interval."""
+        """Number of rows that count, as it was released, with its noise interval.
+
+        Raises
+        ------
+        RequestError
+            It is not known: the regression has fixed effects, or its coefficients are unknown.
+        """
         return self._single(self.numbers.nobs, "number of rows")
 
     # --- what the methods have in common --------------------------------------------------------------------------
@@ -262,7 +273,7 @@ class RegressionMethods:
             raise RequestError(
                 f"{verb}: the sampling error of {self.description} is not known"
                 f"{f' ({self.numbers.errors})' if self.numbers.errors else ''}; {self._population_remedy}; "
-                ".interval has the noise intervals"
+                + (".interval has the noise intervals" if self.has_intervals else ".params has the coefficients")
             )
         return np.where(np.isnan(self.arrays.displayed[0]), np.nan, found)
 
@@ -283,7 +294,13 @@ class RegressionMethods:
 
     def _single(self, arrays: IntervalArrays | None, what: str) -> Estimates:
         if arrays is None:
-            raise RequestError(f"{what}: is not known for {self.description}; a linear regression has it")
+            if self.numbers.unknown:
+                reason = "its coefficients are unknown too; release it with more budget, or leave out terms"
+            elif self.numbers.family == "linear":
+                reason = "of deviations from the means of units no number of rows is measured; count them apart"
+            else:
+                reason = "a linear regression has it"
+            raise RequestError(f"{what}: is not known for {self.description}; {reason}")
         return Estimates(
             description=f"{what} of {self.description}",
             names=(),
