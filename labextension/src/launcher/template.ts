@@ -93,7 +93,7 @@ function exampleCells(table: string | null): Cells {
   ];
   return [
     ['markdown', `# ${trans.__('Private analysis')}\n\n${introduction} ${free()}\n\n${own.join(' ')}`],
-    ['code', '%load_ext dpnb\nimport dpnb\nimport pandas as pd\nfrom plotly import data'],
+    ['code', ['%load_ext dpnb', 'import dpnb', 'import pandas as pd', 'import plotly.data'].join('\n')],
     ['code', SESSION],
     ['code', 'df = session.frame\ndf'],
     ['code', 'query = df["lifeExp"].mean()\nquery'],
@@ -112,7 +112,7 @@ const afterwards = (): string =>
   );
 
 const SESSION = `session = dpnb.Session(
-    data.gapminder(),
+    plotly.data.gapminder(),
     name="gapminder",
     budget=dpnb.Budget(epsilon=2.0, delta=1e-6),
     public_size=1704,
