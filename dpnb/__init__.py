@@ -1,5 +1,6 @@
 """dpnb: explore a sensitive table in a notebook under differential privacy, one adaptively chosen budget a query."""
 
+import sys
 from typing import Any
 
 import dpnb.notebook.plots
@@ -25,6 +26,11 @@ __all__ = [  # noqa: RUF022  (in the order of use)
     "Query", "Frame", "Series", "GroupBy", "Answer", "Preview", "Batch", "MarginsQuery", "LargestGroups",
 ]  # fmt: skip
 __version__: str
+
+if "marimo" in sys.modules:
+    from dpnb.notebook.in_marimo import install
+
+    install()
 
 
 def __getattr__(name: str) -> Any:

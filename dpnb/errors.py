@@ -46,6 +46,22 @@ class InvalidValueError(DpnbError, ValueError):
     """
 
 
+class MissingArgument(InvalidValueError, TypeError):  # noqa: N818
+    """An argument that is required is missing; the message says what it is, with a line to copy.
+
+    Examples
+    --------
+    >>> import textwrap
+    >>> try:
+    ...     dpnb.Budget(epsilon=1)
+    ... except dpnb.errors.MissingArgument as error:
+    ...     print(textwrap.fill(str(error), 66))
+    Budget: delta is missing: the probability with which the guarantee
+    may fail; choose it far below one over the number of persons;
+    write for example dpnb.Budget(epsilon=1.0, delta=1e-6)
+    """
+
+
 class BudgetExceeded(DpnbError):  # noqa: N818  (the public name describes the event)
     """The filter refused a loss; nothing was charged and the session remains usable.
 

@@ -14,6 +14,7 @@ from dpnb.accounting.frozen import Frozen
 from dpnb.accounting.losses import GDP
 from dpnb.copying import safe_repr
 from dpnb.errors import InvalidValueError
+from dpnb.required import explains_missing
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -79,6 +80,14 @@ class Budget(Frozen):
     discovery_delta: Fraction
     pure_epsilon: Fraction
 
+    @explains_missing(
+        "dpnb.Budget(epsilon=1.0, delta=1e-6)",
+        {
+            "epsilon": "the largest privacy loss of one person by everything that is released; 1 is common",
+            "delta": "the probability with which the guarantee may fail; choose it far below one over the number of "
+            "persons",
+        },
+    )
     def __init__(self, epsilon: Number, delta: Number, discovery_delta: Number = 0, pure_epsilon: Number = 0) -> None:
         exact_epsilon = positive(epsilon, name="epsilon")
         exact_delta = exact(delta, name="delta")

@@ -6,7 +6,9 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
+from dpnb._plan.expressions.dtypes import Categorical, Numeric
 from dpnb._plan.expressions.nodes import Expression
+from dpnb._plan.expressions.rules import dtype_of
 from dpnb._plan.expressions.text import words
 from dpnb._plan.measurements import AnyView, Measured
 from dpnb._plan.privacy_unit import bounds_from
@@ -18,6 +20,7 @@ from dpnb.frame.columns.series import Series
 from dpnb.frame.columnwise import ColumnwiseAggregations
 from dpnb.frame.compatibility.callers import is_temporary, references_of
 from dpnb.frame.compatibility.docstrings import describe_options
+from dpnb.frame.compatibility.examples import type_words
 from dpnb.frame.compatibility.numpy_functions import NumpyFunctions
 from dpnb.frame.compatibility.options import AGGREGATION, PandasOptions, check_options
 from dpnb.frame.compatibility.remedies import REMEDIES
@@ -29,6 +32,7 @@ from dpnb.frame.query_text import TextQueries
 from dpnb.frame.regressions import Regressions
 from dpnb.frame.selection import Loc
 from dpnb.query.query import Query
+from dpnb.results.display import Explanation, to_html, to_text
 
 
 @describe_options
@@ -368,3 +372,28 @@ class Frame(ColumnwiseAggregations, Regressions, Grouping, Joins, TextQueries, N
         view = self._view
         where = "" if view.where is None else f" where {words(view.where)}"
         return f"<private table: {', '.join(view.columns)}{where}>"
+
+    def __str__(self) -> str:
+        return to_text(self._overview())
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(repr(self) if cycle else str(self))
+
+    def _repr_html_(self) -> str:
+        return to_html(self._overview())
+
+    def _overview(self) -> Explanation:
+        """The columns with their declared types, and a line to try: what a notebook shows of a frame."""
+        view = self._view
+        kinds = {name: dtype_of(node, view.schema) for name, node in view.columns.items()}
+        by = (
+            "df" if not any(isinstance(kind, Categorical) for kind in kinds.values()) else "df.groupby({category_name})"
+        )
+        line = (
+            by + "[{number_name}].mean()" if any(isinstance(kind, Numeric) for kind in kinds.values()) else "df.count()"
+        )
+        where = "" if view.where is None else f" where {words(view.where)}"
+        facts = [(repr(name), type_words(kind)) for name, kind in kinds.items()]
+        return Explanation(
+            f"private table{where}; rows are never shown", [*facts, ("for example", self._example(line))]
+        )

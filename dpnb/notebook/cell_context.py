@@ -116,6 +116,9 @@ class CellRuns:
 SERVER_SESSION = "JPY_SESSION_NAME"
 """The variable that a Jupyter server sets in a kernel that it starts for a notebook or console of a front end."""
 
+VOILA = "VOILA_REQUEST_URL"
+"""The variable that Voilà sets in the kernel of a page, which has a kernel for widgets."""
+
 _widget_of: ContextVar[CellRun | None] = ContextVar("dpnb_widget_of", default=None)
 _runs = CellRuns()
 _front_ends: set[int] = set()
@@ -181,11 +184,16 @@ def has_live_widgets() -> bool:
     A browser or editor sends the id of the cell that it runs.  Programs that execute notebooks do not; the output that
     they save is read without a kernel, where a widget would be empty, so they are given static output.  A server that
     runs cells for a browser sends no id either; its kernels are recognised by the messages of dpnb's Lab extension, and
-    before the first of these by the variable that the server sets.
+    before the first of these by the variable that the server sets.  So are those of Voilà.
     """
     if importlib.util.find_spec("anywidget") is None:
         return False
     return _is_certain() or (_request() is not None and SERVER_SESSION in os.environ)
+
+
+def is_voila() -> bool:
+    """Whether this is the kernel of a page of Voilà, which has no panel and hides the messages of errors."""
+    return VOILA in os.environ
 
 
 def is_front_end_unknown() -> bool:
@@ -198,7 +206,7 @@ def is_front_end_unknown() -> bool:
 
 def _is_certain() -> bool:
     """Whether the front end certainly shows widgets."""
-    if _widget_of.get() is not None or "google.colab" in sys.modules:
+    if _widget_of.get() is not None or "google.colab" in sys.modules or is_voila():
         return True
     message = _request()
     return message is not None and (_sent_cell(message) is not None or os.getpid() in _front_ends)

@@ -10,11 +10,8 @@ imports.
 from __future__ import annotations
 
 import asyncio
-import os
 from contextlib import suppress
 from html import escape
-from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from IPython.display import display
@@ -27,6 +24,7 @@ from dpnb.notebook import cell_context, column_completion, panel, picker_state, 
 from dpnb.notebook.column_completion import complete
 from dpnb.notebook.ledger_watch import LedgerWatch
 from dpnb.notebook.magics import DpnbMagics
+from dpnb.notebook.traceback import outside
 from dpnb.query.query import Query
 from dpnb.render import sessions
 from dpnb.render.explanations import explanation_for
@@ -57,7 +55,6 @@ def _import_picker() -> None:
 # --- short tracebacks -------------------------------------------------------------------------------------------------
 
 
-_OURS = str(Path(__file__).parents[1]) + os.sep
 HOOK = "_render_traceback_"
 """The method that IPython calls on an error with a custom traceback."""
 
@@ -66,7 +63,7 @@ def shorten(shell: Any) -> None:
     """Show short tracebacks for errors of dpnb."""
 
     def render(error: DpnbError) -> list[str]:
-        shown = _outside(error.__traceback__)
+        shown = outside(error.__traceback__)
         offset = int(shown is not None and shown.tb_next is not None)  # the first frame is the shell's own
         lines: list[str] = shell.InteractiveTB.structured_traceback(type(error), error, shown, tb_offset=offset)
         return lines
@@ -78,13 +75,6 @@ def lengthen() -> None:
     """Show full tracebacks again."""
     if HOOK in vars(DpnbError):
         delattr(DpnbError, HOOK)
-
-
-def _outside(traceback: TracebackType | None) -> TracebackType | None:
-    """The frames before the first frame inside dpnb."""
-    if traceback is None or traceback.tb_frame.f_code.co_filename.startswith(_OURS):
-        return None
-    return TracebackType(_outside(traceback.tb_next), traceback.tb_frame, traceback.tb_lasti, traceback.tb_lineno)
 
 
 # --- ``%load_ext dpnb`` -----------------------------------------------------------------------------------------------
@@ -154,12 +144,14 @@ def explain_error(result: Any) -> None:
     if not isinstance(error, DpnbError):
         return
     explanation = explanation_for(error)
-    linked = explanation.more and cell_context.has_live_widgets()
+    is_voila = cell_context.is_voila()
+    linked = explanation.more and cell_context.has_live_widgets() and not is_voila
+    text = f"{error}. {explanation.text}" if is_voila else explanation.text
     link = explanation_link(explanation.id, "More in the panel") if linked else ""
     title = f'<span style="{FAINT}">{escape(explanation.title)}:</span>'
-    html = f'<div style="{STYLE}">{title} {escape(explanation.text)}{link}</div>'
+    html = f'<div style="{STYLE}">{title} {escape(text)}{link}</div>'
     display(  # type: ignore[no-untyped-call]
-        {"text/plain": f"{explanation.title}: {explanation.text}", "text/html": html}, raw=True
+        {"text/plain": f"{explanation.title}: {text}", "text/html": html}, raw=True
     )
 
 

@@ -6,6 +6,7 @@ The browser only looks up values that `make_state` computed.  The release behind
 
 from __future__ import annotations
 
+import sys
 import threading
 import weakref
 from contextlib import suppress
@@ -28,7 +29,7 @@ from dpnb.render.page import with_timestamp
 from dpnb.results.answer import Answer
 from dpnb.session.snapshot import connection_of
 
-BEST = ".best returns the current best answer at no cost; it changes when more is released"
+BEST = "{}.answer is the current best answer, at no cost; it changes when more is released"
 
 _shown: weakref.WeakSet[Picker] = weakref.WeakSet()
 
@@ -57,7 +58,7 @@ class Picker(anywidget.AnyWidget):
         shown = picker_state.make_state(query)
         if shown.answer is not None:
             # After a restart, running all cells shows the recorded answer.
-            answer = msgspec.structs.replace(shown.answer, hint=BEST)
+            answer = msgspec.structs.replace(shown.answer, hint=BEST.format(_name_of(query)))
             shown = msgspec.structs.replace(shown, phase="answered", answer=answer)
         self._shown = shown
         self._count: Query | None = query.count_needed if shown.count_step else None
@@ -120,8 +121,9 @@ class Picker(anywidget.AnyWidget):
         query = self._count if is_count else self._query
         answer = self._answer(query, request)
         if answer is not None and query is not None:
-            code = f"{picker_steps.code_of(query) if is_count else ''}.release({_code(request.target)})"
-            shown = picker_state.rendered(answer, f"{code} returns this answer again at no cost")
+            code = picker_steps.code_of(query) if is_count else _name_of(query)
+            again = f"{code}.release({_code(request.target)}) returns it again at no cost"
+            shown = picker_state.rendered(answer, f"{code}.answer is this answer, and {again}")
             changes = {"count_answer": shown} if is_count else {"phase": "answered", "answer": shown}
             self._show_answer(request.id, **changes)
 
@@ -192,6 +194,19 @@ def show(query: Query) -> None:
     Picker(query).show()
 
 
+def widget(query: Query) -> Picker:
+    """The picker of a query, to be displayed by the caller; `follow` updates it."""
+    picker = Picker(query)
+    _shown.add(picker)
+    return picker
+
+
+def follow() -> None:
+    """Note changes of the budget in all pickers."""
+    for picker in list(_shown):
+        picker.follow()
+
+
 def _count(query: Query) -> int | None:
     """Number of requests; None while the ledger cannot be read, which any use of the picker reports."""
     with suppress(DpnbError):
@@ -227,11 +242,16 @@ def _number(text: str) -> Fraction:
         raise RequestError("picker: the page sent an invalid number; reload the page, and run the cell again") from None
 
 
+def _name_of(query: Query) -> str:
+    """The name that a query has in the notebook; empty if it has none."""
+    names = list(vars(sys.modules["__main__"]).items())  # also those of a marimo notebook
+    return next((name for name, value in names if value is query and name[0] != "_"), "")
+
+
 def _code(target: dict[str, str]) -> str:
     ((name, amount),) = ((name, amount) for name, amount in target.items() if name != AT_MOST)
     return f"{name}={amount}"
 
 
 def _follow(_: object) -> None:
-    for picker in list(_shown):
-        picker.follow()
+    follow()

@@ -20,6 +20,7 @@ from dpnb.accounting.exact import Number
 from dpnb.copying import safe_repr
 from dpnb.errors import PlanError, RequestError
 from dpnb.query.largest_groups import SelectionMethods
+from dpnb.query.recorded import RecordedAnswers
 from dpnb.results.answer import Answer
 from dpnb.results.display import Explanation
 from dpnb.results.estimates.outputs import outputs_of
@@ -72,7 +73,7 @@ class PreviewTargets(PreviewOptions, total=False):
     within: Sequence[Within]
 
 
-class Query(SelectionMethods):
+class Query(RecordedAnswers, SelectionMethods):
     """A query of a session.  Free until it is released.
 
     A query is not a number: arithmetic, comparisons, ``float``, formatting and the methods of an answer raise
@@ -335,23 +336,6 @@ class Query(SelectionMethods):
             )
         aggregation = CumulativeCount(self.plan.aggregation.column)
         return checked_query(self.runner, replace_fields(self.plan, aggregation=aggregation), PlainView())
-
-    @property
-    def best(self) -> Answer | None:
-        """All observations of this query, combined, at 95% confidence; None before the first release.  Free.
-
-        Unlike a repeated `release`, this changes with each new observation.
-        """
-        answer = self.runner.releases.best(self.plan, self.view)
-        return answer if answer is None or not self.is_two_way else replace(answer, is_two_way=True)
-
-    @property
-    def unanswered(self) -> list[dict[str, Any]]:
-        """Targets that were charged but never answered, after a crash or an interrupt.  Releasing them again is free.
-
-        Each target is a dict of arguments of `release`, for example ``{"mu": Fraction(1, 5)}``.
-        """
-        return [target.to_arguments() for target in self.runner.releases.unanswered(self.plan, self.view)]
 
     @property
     def count_needed(self) -> Query | None:

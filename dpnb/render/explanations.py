@@ -145,8 +145,8 @@ _ERRORS: dict[type[errors.DpnbError], ErrorExplanation] = {
     ),
     errors.InvalidValueError: ErrorExplanation(
         "invalid-value",
-        "Value out of its range",
-        "A number or an argument violates the rule that the message states; nothing was charged.",
+        "Argument not valid",
+        "An argument, or a file that it names, violates the rule that the message states; nothing was charged.",
     ),
     errors.ConversionError: ErrorExplanation(
         "conversion",

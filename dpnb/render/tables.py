@@ -173,7 +173,7 @@ def facts_html(
 ) -> str:
     """Names and texts as a table; `links` are appended to the texts of some names, `html` replaces some texts."""
     rows = "".join(
-        f'<tr><td style="{LEFT};{FAINT};white-space:nowrap;vertical-align:top">{term_html(name)}</td>'
+        f'<tr><td style="{LEFT};{PADDING};{FAINT};white-space:nowrap;vertical-align:top">{term_html(name)}</td>'
         f'<td style="{LEFT};font-variant-numeric:tabular-nums">{html.get(name) or escape(text)}{links.get(name, "")}'
         "</td></tr>"
         for name, text in facts

@@ -1,7 +1,7 @@
 """Display of results: generic functions that the layers above implement for each class.
 
 Values do not import the code that renders them: `dpnb.render` registers text and HTML here, `dpnb.notebook.plots` the
-figures, which need plotly.
+figures of plotly.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def to_page(value: object) -> str:
 
 @singledispatch
 def to_picture(value: object, history: bool) -> Any:
-    """The plotly figure of an answer, or of its history; raises `RequestError` without plotly or without a history."""
+    """The plotly figure of an answer, or of its history, a text without plotly; `RequestError` without a history."""
     raise RequestError(PLOTLY_MISSING)
 
 

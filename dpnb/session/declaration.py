@@ -225,9 +225,15 @@ class Declaration(TomlFile):
         return (key, *inner[:1]) if key in self.content else ()
 
 
+DRAFT = (
+    "check the path, or write a first declaration of a table in a terminal by python -m dpnb draft table.csv, and "
+    "complete it; without a file, pass its keys as in dpnb.Session(table, name=..., budget=..., schema=...)"
+)
+
+
 def read_declaration(path: str | os.PathLike[str], session: Callable[..., Any]) -> Declaration:
     """Read a declaration file; its keys are the arguments of `session` except for the first."""
-    file = read_toml(path, "rand-hie.toml")
+    file = read_toml(path, "rand-hie.toml", DRAFT)
     known = dict([*_parameters(session).items()][1:])
     known.pop(NOT_STATED, None)
     return Declaration(file.path, file.text, file.content, file.lines, known)

@@ -48,6 +48,7 @@ from dpnb.accounting.individual import OnExhausted
 from dpnb.ledger import MEMORY
 from dpnb.mechanisms.randomness import NoiseSource, NotPrivateSeededSource, SystemNoiseSource
 from dpnb.progress import Stage, at, work
+from dpnb.required import explains_missing
 from dpnb.schema import DeclaredColumn
 from dpnb.session import rehearsal
 from dpnb.session.base import BaseSession
@@ -71,6 +72,21 @@ Columns = Mapping[str, DeclaredColumn]
 
 Sampled = Literal["population", "census"] | Number
 """What the units of a table are: see `Session`."""
+
+
+EXAMPLE = (
+    'dpnb.Session(table, name="people", budget=dpnb.Budget(epsilon=1.0, delta=1e-6), '
+    'schema={"age": dpnb.Bounded(0, 100), "plan": dpnb.Categories(["free", "paid"])})'
+)
+
+REQUIRED = {
+    "table": "the private table, a data frame",
+    "name": "the name of the table, under which its ledger <name>.dpnb keeps what was charged",
+    "budget": "the total privacy loss of everything that is released from the table",
+    "schema": "the columns that queries may use, each with its public bounds or categories, which are never computed "
+    "from the rows; columns that are not named cannot be queried",
+}
+"""What the required arguments of a session are."""
 
 
 class SessionOptions(TypedDict, total=False):
@@ -224,6 +240,7 @@ class Session(BaseSession):
     True
     """
 
+    @explains_missing(EXAMPLE, REQUIRED, UnreadTables.with_tables)
     def __init__(
         self,
         table: Any,
@@ -250,7 +267,6 @@ class Session(BaseSession):
         not_private_test_seed: int | None = None,
     ) -> None:
         import_libraries()
-        table = UnreadTables.with_tables(table)  # wrapped, since tracebacks of what follows include this frame
         name, limit, size = checked_name(name), checked_limit(budget, odometer_delta), checked_size(public_size)
         version = checked_version(version)
         tables = PrivateTables.declared(

@@ -106,8 +106,8 @@ class TomlFile:
                 raise self.fault(InvalidValueError, at, f"{key!r} is missing{where}; add it; the keys are {listed}")
 
 
-def read_toml(path: str | os.PathLike[str], example: str) -> TomlFile:
-    """Read a TOML file; `example` is a typical name, for the error."""
+def read_toml(path: str | os.PathLike[str], example: str, remedy: str = "check the path and the file") -> TomlFile:
+    """Read a TOML file; `example` is a typical name and `remedy` what helps where there is none, for the errors."""
     argument: object = path
     if not isinstance(argument, str | os.PathLike) or not isinstance(os.fspath(argument), str):
         raise InvalidValueError(f"path: must be the path of a TOML file; got {path!r}; for example {example!r}")
@@ -116,9 +116,8 @@ def read_toml(path: str | os.PathLike[str], example: str) -> TomlFile:
         text = Path(name).read_bytes().decode()
     except (OSError, ValueError) as error:
         fault = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise InvalidValueError(
-            f"{name}: must be a TOML file that can be read; {fault}; check the path and the file"
-        ) from None
+        helps = remedy if isinstance(error, FileNotFoundError) else "check the path and the file"
+        raise InvalidValueError(f"{name}: must be a TOML file that can be read; {fault}; {helps}") from None
     try:
         return TomlFile(name, text, tomllib.loads(text), lines_of(text))
     except RecursionError:

@@ -55,7 +55,9 @@ def test_release_charges_what_the_rung_showed_and_is_told_by_its_id(session: dpn
     told = ask(picker, shown["target"], "17")
     assert (told["phase"], told["completed_request"]) == ("answered", "17")
     assert session.headroom == shown["remaining"]
-    assert told["answer"]["hint"] == f".release(mu={shown['target']['mu']}) returns this answer again at no cost"
+    assert told["answer"]["hint"] == (
+        f".answer is this answer, and .release(mu={shown['target']['mu']}) returns it again at no cost"
+    )
 
 
 def test_same_message_twice_is_one_charge(session: dpnb.Session, query: Query) -> None:
@@ -207,7 +209,7 @@ def test_known_question_shows_its_answer_first(query: Query) -> None:
     answer = query.release(mu=0.1)
     state = Picker(query).state
     assert state["phase"] == "answered"
-    assert state["answer"]["hint"].startswith(".best returns the current best answer")
+    assert state["answer"]["hint"].startswith(".answer is the current best answer")
     assert f"{answer.estimate:.2f}" in state["answer"]["html"]
     assert state["options"], "and can be refined"
 

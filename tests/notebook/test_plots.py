@@ -518,10 +518,13 @@ def test_plotly_is_loaded_by_the_first_picture_and_not_before() -> None:
     assert told.split() == ["False", "True"]
 
 
-def test_without_plotly_the_remedy_is_named() -> None:
-    told = run(f"import sys\nsys.modules['plotly'] = None\n{ONE}\ntry:\n    figures.plot()\n"
-               "except dpnb.errors.DpnbError as error:\n    print(error)")  # fmt: skip
-    assert 'pip install "dpnb[lab]"' in told
+def test_without_plotly_a_figure_is_text_that_names_the_remedy() -> None:
+    told = run(f"import sys\nsys.modules['plotly'] = None\n{ONE}\nprint(figures.plot())\n"
+               "try:\n    figures.plot().show()\nexcept AttributeError as error:\n    print(error)")  # fmt: skip
+    plot, refusal = told.split(".show of this plot: ")
+    assert plot.startswith("w\n")
+    assert 'pip install "dpnb[lab]"' in plot
+    assert 'pip install "dpnb[lab]"' in refusal
 
 
 def test_another_missing_module_is_not_taken_for_plotly(monkeypatch: pytest.MonkeyPatch) -> None:

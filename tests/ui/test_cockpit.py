@@ -386,6 +386,7 @@ def test_tile_of_the_launcher_makes_a_notebook_that_runs(lab: Lab) -> None:
     lab.open("cockpit.ipynb")
     lab.page.evaluate("cwd => void window.jupyterapp.commands.execute('launcher:create', { cwd })", lab.files.name)
     lab.page.locator(".jp-LauncherCard", has_text="Private analysis").click()
+    lab.page.locator(".jp-Dialog button", has_text="Create").click()
     lab.wait_until_in_front("Untitled.ipynb")
     lab.wait_until_idle()
     lab.run_all()
@@ -393,3 +394,20 @@ def test_tile_of_the_launcher_makes_a_notebook_that_runs(lab: Lab) -> None:
     expect(lab.panel.get_by_role("alert")).to_contain_text("REHEARSAL")
     assert lab.value("session.name") == "rand-hie"
     lab.screenshot("launcher")
+
+
+def test_the_example_of_the_launcher_gives_an_answer_by_mouse_alone(lab: Lab) -> None:
+    lab.open("cockpit.ipynb")
+    (lab.files / "empty").mkdir()
+    cwd = f"{lab.files.name}/empty"
+    lab.page.evaluate("cwd => void window.jupyterapp.commands.execute('launcher:create', { cwd })", cwd)
+    lab.page.locator(".jp-LauncherCard", has_text="Private analysis").click()
+    lab.wait_until_in_front("empty/Untitled.ipynb")
+    lab.wait_until_idle()
+    lab.run_all()
+    shown = lab.page.locator(".jp-NotebookPanel:not(.lm-mod-hidden)")
+    expect(shown.locator(".jp-RenderedHTMLCommon table", has_text="whole number from 1952 to 2007")).to_be_visible()
+    shown.locator(".dpnb-picker button", has_text="Release").click()
+    expect(shown.locator(".dpnb-picker-hint").first).to_contain_text("query.answer is this answer")
+    lab.screenshot("launcher-example")
+    assert 20 <= float(str(lab.value("query.answer.item()"))) <= 90

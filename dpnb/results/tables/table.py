@@ -308,12 +308,14 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Intervals, E
         """``plot()`` is the numbers with their intervals as a ``plotly.graph_objects.Figure``; free.
 
         ``plot(history=True)`` draws the answers after each observation, and ``plot.bar()`` is ``plot()``, as in pandas.
+        A notebook stores an SVG beside plotly's JSON, for exports; in a terminal, and without plotly, it is text.
 
         Examples
         --------
+        >>> import plotly.graph_objects as go
         >>> answer = df.groupby("plan").size().release(mu=0.1)
-        >>> type(answer.plot())
-        <class 'plotly.graph_objs._figure.Figure'>
+        >>> isinstance(answer.plot(), go.Figure)
+        True
         """
         return EstimatesPlot(self)
 

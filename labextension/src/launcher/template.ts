@@ -2,63 +2,133 @@ import type { INotebookContent } from '@jupyterlab/nbformat';
 
 import { trans } from '../translation';
 
-/** The files that the first cells name, relative to the notebook. */
-export interface ITemplateFiles {
-  /** The curator's declaration; null if the folder has none. */
+/** What a new notebook analyses; files are relative to it. */
+export interface ITemplate {
+  /** The curator's declaration; null for the example. */
   readonly declaration: string | null;
-  /** The table with the same name as the declaration; null if there is none. */
+  /** The table: of the declaration, or one without a declaration; null if there is none. */
   readonly table: string | null;
 }
 
-const PLACEHOLDER = 'table.toml';
+/** The example on a public table, which needs no file. */
+export const EXAMPLE: ITemplate = { declaration: null, table: null };
 
-/** Choose the files of a folder: the first declaration, and a table with the same name. */
-export function chooseFiles(names: readonly string[], declarations: readonly string[]): ITemplateFiles {
-  const hasTable = (declaration: string): boolean => tableOf(names, declaration) !== null;
-  const declaration = declarations.find(hasTable) ?? declarations[0] ?? null;
-  return { declaration, table: declaration === null ? null : tableOf(names, declaration) };
+/**
+ * What can be analysed in a folder: each declaration, with the table that has its name, first those that have one; the
+ * tables without a declaration; and the example.
+ */
+export function templatesOf(names: readonly string[], declarations: readonly string[]): ITemplate[] {
+  const declared = declarations.map(declaration => ({ declaration, table: tableOf(names, declaration) }));
+  const tables = names.filter(name => /\.(csv|parquet)$/.test(name) && !declared.some(({ table }) => table === name));
+  return [
+    ...declared.filter(({ table }) => table !== null),
+    ...declared.filter(({ table }) => table === null),
+    ...tables.map(table => ({ declaration: null, table })),
+    EXAMPLE
+  ];
+}
+
+/** A template in the words of the dialog. */
+export function describe({ declaration, table }: ITemplate): string {
+  if (declaration === null) {
+    return table === null
+      ? trans.__('An example: life expectancy in the countries, a public table')
+      : trans.__('%1: not declared yet; how to, and the example', table);
+  }
+  return table === null
+    ? trans.__('%1: a rehearsal on mock data', declaration)
+    : trans.__('%1, declared in %2', table, declaration);
 }
 
 /** Whether a TOML file is a declaration: it has a budget and a schema. */
 export const isDeclaration = (text: string): boolean => /^\s*\[schema/m.test(text) && /^\s*\[?budget/m.test(text);
 
-/**
- * The cells with which a private analysis begins.
- *
- * They run as they are if the folder has a declaration: on its table, or else on mock data.
- */
-export function firstCells({ declaration, table }: ITemplateFiles): [type: 'code' | 'markdown', source: string][] {
-  const path = quoted(declaration ?? PLACEHOLDER);
-  const read =
-    table === null ? [] : [`table = pd.${table.endsWith('.csv') ? 'read_csv' : 'read_parquet'}(${quoted(table)})`];
+type Cells = [type: 'code' | 'markdown', source: string][];
+
+/** The cells with which a private analysis begins.  They run as they are. */
+export function firstCells({ declaration, table }: ITemplate): Cells {
+  return declaration === null ? exampleCells(table) : declaredCells(declaration, table);
+}
+
+function declaredCells(declaration: string, table: string | null): Cells {
+  const path = quoted(declaration);
   const session =
     table === null
       ? [
           `# ${trans.__('Mock data: for real answers, pass the table, as in from_toml(%1, table)', path)}`,
           `session = dpnb.Session.from_toml(${path}, rehearse=True)`
         ]
-      : [`session = dpnb.Session.from_toml(${path}, table)`];
+      : [`table = ${reading(table)}`, `session = dpnb.Session.from_toml(${path}, table)`];
   const introduction = [
     trans.__(
       'The curator’s file `%1` declares the privacy unit, the budget and the columns of the table.',
-      declaration ?? PLACEHOLDER
+      declaration
     ),
-    declaration === null ? trans.__('Put it in the folder of this notebook, or change its name below.') : '',
-    trans.__(
-      'Queries and their previews are free; a release is charged to the budget, which the panel on the right shows.'
-    )
+    free()
   ];
   return [
-    ['markdown', `# ${trans.__('Private analysis')}\n\n${introduction.filter(text => text !== '').join(' ')}`],
+    ['markdown', `# ${trans.__('Private analysis')}\n\n${introduction.join(' ')}`],
     ['code', ['%load_ext dpnb', ...(table === null ? [] : ['import pandas as pd', '']), 'import dpnb'].join('\n')],
-    ['code', [...read, ...session, 'session'].join('\n')],
-    ['code', 'frame = session.frame\nframe.count()']
+    ['code', [...session, 'session'].join('\n')],
+    ['code', 'df = session.frame\ndf'],
+    ['code', 'query = df.count()\nquery'],
+    ['markdown', afterwards()]
   ];
 }
 
+function exampleCells(table: string | null): Cells {
+  const name = table ?? 'table.csv';
+  const declaration = name.replace(/\.\w+$/, '.toml');
+  const introduction = trans.__(
+    'This example runs as it is, on a public table of countries: each row, a country in a year, counts as if it were a person.'
+  );
+  const own = [
+    trans.__(
+      'For `%1`, in a terminal, `python -m dpnb draft %1` writes the declaration `%2`; complete it.',
+      name,
+      declaration
+    ),
+    trans.__('Then choose *Private analysis* again, which asks for the file, or open it by'),
+    `\`session = dpnb.Session.from_toml(${quoted(declaration)}, ${reading(name)})\`.`
+  ];
+  return [
+    ['markdown', `# ${trans.__('Private analysis')}\n\n${introduction} ${free()}\n\n${own.join(' ')}`],
+    ['code', ['%load_ext dpnb', 'import dpnb', 'import pandas as pd', 'import plotly.data'].join('\n')],
+    ['code', SESSION],
+    ['code', 'df = session.frame\ndf'],
+    ['code', 'query = df["lifeExp"].mean()\nquery'],
+    ['markdown', afterwards()]
+  ];
+}
+
+const free = (): string =>
+  trans.__(
+    'Queries and their previews are free; a release is charged to the budget, of which `session` shows what is left.'
+  );
+
+const afterwards = (): string =>
+  trans.__(
+    'Choose a budget with the slider, and release. Then `query.answer` is the answer, and `query.answer.plot()` draws it.'
+  );
+
+const SESSION = `session = dpnb.Session(
+    plotly.data.gapminder(),
+    name="gapminder",
+    budget=dpnb.Budget(epsilon=2.0, delta=1e-6),
+    public_size=1704,
+    public_rows=1704,
+    schema={
+        "lifeExp": dpnb.Bounded(20, 90),
+        "gdpPercap": dpnb.Bounded(0, 50_000),
+        "year": dpnb.Bounded(1952, 2007, integer=True),
+        "continent": dpnb.Categories(["Africa", "Americas", "Asia", "Europe", "Oceania"]),
+    },
+)
+session`;
+
 /** A notebook with these cells. */
 export function notebook(
-  cells: ReturnType<typeof firstCells>,
+  cells: Cells,
   kernel: { name: string; display_name: string; language: string }
 ): INotebookContent {
   return {
@@ -79,6 +149,10 @@ function tableOf(names: readonly string[], declaration: string): string | null {
   const stem = declaration.replace(/\.toml$/, '');
   return ['.parquet', '.csv'].map(ending => stem + ending).find(name => names.includes(name)) ?? null;
 }
+
+/** The expression that reads a table. */
+const reading = (table: string): string =>
+  `pd.${table.endsWith('.csv') ? 'read_csv' : 'read_parquet'}(${quoted(table)})`;
 
 /** A Python string; JSON's escapes are Python's too. */
 const quoted = (text: string): string => JSON.stringify(text);

@@ -2,47 +2,68 @@ import type { JupyterFrontEnd } from '@jupyterlab/application';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 
 import { newAnalysis } from '../../launcher/newAnalysis';
-import { chooseFiles, firstCells, isDeclaration } from '../../launcher/template';
+import { EXAMPLE, firstCells, isDeclaration, templatesOf } from '../../launcher/template';
+
+const getItem = vi.hoisted(() => vi.fn<(options: { items: string[] }) => Promise<object>>());
+vi.mock('@jupyterlab/apputils', () => ({ InputDialog: { getItem } }));
 
 const DECLARATION = '# of a table\nname = "a"\n[budget]\nepsilon = 1\n[schema.x]\ntype = "bounded"\n';
 
 describe('the first cells', () => {
-  const code = (declaration: string | null, table: string | null): string =>
+  const source = (declaration: string | null, table: string | null): string =>
     firstCells({ declaration, table })
-      .filter(([type]) => type === 'code')
-      .map(([, source]) => source)
+      .map(([, cell]) => cell)
       .join('\n');
 
   it('read the table beside the declaration', () => {
-    expect(code('a.toml', 'a.csv')).toContain(
+    expect(source('a.toml', 'a.csv')).toContain(
       'table = pd.read_csv("a.csv")\nsession = dpnb.Session.from_toml("a.toml", table)\nsession'
     );
-    expect(code('a.toml', 'a.parquet')).toContain('pd.read_parquet("a.parquet")');
+    expect(source('a.toml', 'a.parquet')).toContain('pd.read_parquet("a.parquet")');
   });
 
   it('rehearse a declaration without a table', () => {
-    expect(code('a.toml', null)).toContain('dpnb.Session.from_toml("a.toml", rehearse=True)');
-    expect(code('a.toml', null)).not.toContain('pandas');
+    expect(source('a.toml', null)).toContain('dpnb.Session.from_toml("a.toml", rehearse=True)');
+    expect(source('a.toml', null)).not.toContain('pandas');
   });
 
-  it('say what to do in a folder without a declaration', () => {
-    const [[, words] = []] = firstCells({ declaration: null, table: null });
-    expect(words).toContain('Put it in the folder of this notebook');
-    expect(code(null, null)).toContain('from_toml("table.toml", rehearse=True)');
+  it('are an example that reads no file in a folder without a declaration', () => {
+    const code = firstCells(EXAMPLE)
+      .filter(([type]) => type === 'code')
+      .map(([, cell]) => cell)
+      .join('\n');
+    expect(code).toContain('data.gapminder()');
+    expect(code).not.toMatch(/from_toml|read_csv/);
+  });
+
+  it('name draft, with the table that is not declared yet', () => {
+    expect(source(null, null)).toContain('python -m dpnb draft table.csv');
+    expect(source(null, 'visits.parquet')).toContain('python -m dpnb draft visits.parquet');
+    expect(source(null, 'visits.parquet')).toContain('from_toml("visits.toml", pd.read_parquet("visits.parquet"))');
+  });
+
+  it('name the answer of the query, and no panel, which may be closed', () => {
+    for (const cells of [source('a.toml', 'a.csv'), source(null, null)]) {
+      expect(cells).toContain('query.answer');
+      expect(cells).not.toContain('panel');
+    }
   });
 
   it('quote any name of a file', () => {
-    expect(code('a"b\\.toml', null)).toContain('from_toml("a\\"b\\\\.toml", rehearse=True)');
+    expect(source('a"b\\.toml', null)).toContain('from_toml("a\\"b\\\\.toml", rehearse=True)');
   });
 });
 
 describe('the files of a folder', () => {
-  it.each([
-    [['a.toml', 'b.toml', 'b.csv'], ['a.toml', 'b.toml'], { declaration: 'b.toml', table: 'b.csv' }],
-    [['a.toml', 'b.csv'], ['a.toml'], { declaration: 'a.toml', table: null }],
-    [['b.csv'], [], { declaration: null, table: null }]
-  ])('are chosen from %j', (names, declarations, chosen) => {
-    expect(chooseFiles(names, declarations)).toEqual(chosen);
+  it('are declarations with their tables first, then tables without one, then the example', () => {
+    const names = ['a.toml', 'b.csv', 'b.toml', 'c.parquet', 'notes.txt'];
+    expect(templatesOf(names, ['a.toml', 'b.toml'])).toEqual([
+      { declaration: 'b.toml', table: 'b.csv' },
+      { declaration: 'a.toml', table: null },
+      { declaration: null, table: 'c.parquet' },
+      EXAMPLE
+    ]);
+    expect(templatesOf(['notes.txt'], [])).toEqual([EXAMPLE]);
   });
 
   it('are declarations if they have a budget and a schema', () => {
@@ -60,13 +81,15 @@ describe('a new analysis', () => {
 
   const contents = {
     get: (path: string): Promise<object> =>
-      path === 'data'
-        ? Promise.resolve({
-            content: Object.keys(files).map(file => ({ type: 'file', name: file.slice('data/'.length), size: 10 }))
-          })
-        : path in files
-          ? Promise.resolve({ content: files[path] })
-          : Promise.reject(new Error('no such file')),
+      path === 'empty'
+        ? Promise.resolve({ content: [] })
+        : path === 'data'
+          ? Promise.resolve({
+              content: Object.keys(files).map(file => ({ type: 'file', name: file.slice('data/'.length), size: 10 }))
+            })
+          : path in files
+            ? Promise.resolve({ content: files[path] })
+            : Promise.reject(new Error('no such file')),
     newUntitled: ({ path }: { path: string }): Promise<object> => Promise.resolve({ path: `${path}/Untitled.ipynb` }),
     save: (path: string, model: never): Promise<void> => {
       save(path, model);
@@ -85,6 +108,21 @@ describe('a new analysis', () => {
   beforeEach(() => {
     save.mockClear();
     execute.mockClear();
+    getItem.mockReset();
+    getItem.mockImplementation(({ items }) => Promise.resolve({ button: { accept: true }, value: items[0] }));
+  });
+
+  it('asks which file is analysed, and is not made if that is cancelled', async () => {
+    getItem.mockResolvedValue({ button: { accept: false }, value: null });
+    await newAnalysis(app(), 'data');
+    expect(getItem.mock.calls[0]?.[0].items).toHaveLength(2);
+    expect(save).not.toHaveBeenCalled();
+  });
+
+  it('is the example, without a question, in a folder without files', async () => {
+    await newAnalysis(app(), 'empty');
+    expect(getItem).not.toHaveBeenCalled();
+    expect(JSON.stringify(save.mock.calls[0]?.[1])).toContain('data.gapminder()');
   });
 
   it('is a notebook for a Python kernel in the folder, with the folder’s declaration', async () => {

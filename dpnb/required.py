@@ -1,0 +1,51 @@
+"""Required arguments that are missing: what they are, with a line to copy, where Python only names them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import wraps
+from inspect import signature
+from typing import Any, TypeVar
+
+from dpnb.errors import MissingArgument
+
+F = TypeVar("F", bound=Callable[..., None])
+
+
+def explains_missing(
+    line: str, meanings: Mapping[str, str], conceal: Callable[[Any], Any] | None = None
+) -> Callable[[F], F]:
+    """Decorate a constructor, whose missing arguments are then explained.
+
+    Parameters
+    ----------
+    line : str
+        A call to copy.
+    meanings : mapping of str to str
+        What each required argument is.
+    conceal : callable, optional
+        Applied to the first of these arguments, since tracebacks of errors in the constructor include this call: a
+        table must not be in them.
+    """
+
+    def decorate(function: F) -> F:
+        required = list(meanings)
+        parameters = list(signature(function).parameters)[1:]
+
+        @wraps(function)
+        def construct(self: object, *arguments: Any, **options: Any) -> None:
+            if conceal is not None:
+                if arguments:
+                    arguments = (conceal(arguments[0]), *arguments[1:])
+                elif required[0] in options:
+                    options[required[0]] = conceal(options[required[0]])
+            given = {*parameters[: len(arguments)], *options}
+            missing = [name for name in required if name not in given]
+            if missing:
+                what = "; ".join(f"{name} is missing: {meanings[name]}" for name in missing)
+                raise MissingArgument(f"{type(self).__name__}: {what}; write for example {line}")
+            function(self, *arguments, **options)
+
+        return construct  # type: ignore[return-value]  # the same signature
+
+    return decorate

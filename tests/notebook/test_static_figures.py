@@ -1,0 +1,147 @@
+"""Figures where plotly's script does not run: an SVG in exports and on code hosts, text in a terminal."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import pickle
+import re
+import xml.etree.ElementTree as ET
+from base64 import b64decode
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from dpnb.notebook.plots import text as text_plots
+from dpnb.notebook.plots.figure import SVG
+from dpnb.notebook.plots.style import HUES
+from dpnb.notebook.plots.svg import svg_of
+from tests.notebook.test_plots import ASKED, answer, by_hand, drawn, frame, table  # noqa: F401  (fixtures)
+
+NAMESPACE = "{http://www.w3.org/2000/svg}"
+
+
+def picture(figure: Any) -> ET.Element:
+    drawn_svg = svg_of(figure)
+    assert drawn_svg is not None
+    return ET.fromstring(drawn_svg)
+
+
+def words(element: ET.Element) -> list[str]:
+    return [one.text or "" for one in element.iter(f"{NAMESPACE}text")]
+
+
+def numbers(element: ET.Element) -> Iterator[float]:
+    for one in element.iter():
+        for name in ("x", "y", "x1", "x2", "y1", "y2", "cx", "cy"):
+            if name in one.attrib:
+                yield float(one.attrib[name])
+
+
+def test_the_output_of_a_figure_has_an_svg_and_text_beside_the_json(answer: Any) -> None:  # noqa: F811
+    bundle = answer.plot()._repr_mimebundle_()
+    assert SVG in bundle
+    assert answer.description in bundle["text/plain"]
+    assert "Figure(" not in bundle["text/plain"]
+
+
+def test_the_svg_has_the_title_and_every_mark_of_the_figure(answer: Any) -> None:  # noqa: F811
+    figure = answer.plot()
+    found = picture(figure)
+    said = " ".join(words(found))
+    for line in re.sub("<br>", "\n", figure.layout.title.text).split("\n"):
+        assert re.sub("<[^>]*>", "", line) in said
+    whiskers = [one for one in found.iter(f"{NAMESPACE}line") if one.attrib["stroke"] in HUES]
+    assert len(whiskers) >= 3 * len(list(drawn(figure)))  # the interval and both of its ends
+    assert all(math.isfinite(number) for number in numbers(found))
+    height, width = float(found.attrib["height"]), float(found.attrib["width"])
+    assert all(0 <= float(one.attrib["x"]) <= width for one in found.iter(f"{NAMESPACE}text"))
+    assert all(0 <= float(one.attrib["y"]) <= height for one in found.iter(f"{NAMESPACE}text"))
+
+
+def test_the_bars_of_the_svg_are_as_high_as_the_counts() -> None:
+    found = picture(by_counts([3, 6, 12]))
+    heights = [float(one.attrib["height"]) for one in found.iter(f"{NAMESPACE}rect")]
+    assert heights[1] / heights[0] == pytest.approx(2, abs=0.02)
+    assert heights[2] / heights[0] == pytest.approx(4, abs=0.02)
+
+
+def by_counts(counts: list[int]) -> Any:
+    import plotly.graph_objects as go
+
+    bars = go.Bar(x=list(map(str, counts)), y=counts, marker={"line": {"color": "#0072b2"}})
+    axes = {"xaxis": {"type": "category"}, "yaxis": {"range": [0, 12], "tickformat": ",.0f", "dtick": 4}}
+    return go.Figure([bars], {**axes, "height": 300, "margin": {"t": 50, "b": 50}})
+
+
+def test_texts_of_the_svg_are_escaped() -> None:
+    label = '<script>&"x"'
+    figure = by_hand([(1, 0, 2), (2, 1, 3)], [label, "b"]).plot()
+    assert label in words(picture(figure))
+
+
+def test_unknown_numbers_and_unbounded_intervals_are_drawn() -> None:
+    figure = by_hand([(1, 0, 2), (math.nan, 0, 4), (3, -math.inf, 5), (math.nan, -math.inf, math.inf)]).plot()
+    assert all(math.isfinite(number) for number in numbers(picture(figure)))
+    lines = repr(figure).splitlines()
+    assert "?" in lines[2]
+    assert "<" in lines[3]
+    assert "<" in lines[4]
+    assert ">" in lines[4]
+    picture(by_hand([(math.nan, -math.inf, math.inf)]).plot())
+
+
+def test_the_history_is_drawn_too(frame: Any) -> None:  # noqa: F811
+    first = frame["x"].mean().release(mu=0.05)
+    figure = first.refine(mu=0.1).plot(history=True)
+    assert len(list(picture(figure).iter(f"{NAMESPACE}polygon"))) == 1  # the area between the ends
+    assert re.search(r"^  1  mu 0.05 .*\n  2  mu 0.1 ", repr(figure), re.MULTILINE)
+
+
+def test_a_figure_with_other_traces_has_no_svg(frame: Any) -> None:  # noqa: F811
+    figure = ASKED["counts"](frame).release(mu=0.5).plot()
+    figure.add_pie(values=[1, 2])
+    assert svg_of(figure) is None
+    assert SVG not in figure._repr_mimebundle_()
+    logarithmic = ASKED["counts"](frame).release(mu=0.5).plot().update_yaxes(type="log")
+    assert svg_of(logarithmic) is None
+
+
+def test_a_copy_of_a_figure_keeps_its_text(frame: Any) -> None:  # noqa: F811
+    figure = ASKED["counts"](frame).release(mu=0.5).plot()
+    assert repr(copy.deepcopy(figure)) == repr(pickle.loads(pickle.dumps(figure))) == repr(figure)
+
+
+def test_text_marks_are_where_the_numbers_are() -> None:
+    lines = text_plots.text_plot(by_hand([(0, 0, 0), (5, 2, 8), (10, 10, 10)])).splitlines()
+    middle = lines[2].rindex("o")
+    assert lines[1].rindex("o") < middle < lines[3].rindex("o")
+    assert middle * 2 == pytest.approx(lines[1].rindex("o") + lines[3].rindex("o"), abs=2)
+    assert re.search(r"\|-+o-+\|", lines[2])
+
+
+def test_many_numbers_are_cut_off_in_text_and_counted() -> None:
+    shown = text_plots.text_plot(by_hand([(1, 0, 2)] * 130, list(range(130))))
+    assert "the first 100 of 130 numbers" in shown
+    assert len(shown.splitlines()) < 105
+
+
+def test_an_export_of_a_notebook_shows_the_svg(frame: Any) -> None:  # noqa: F811
+    nbconvert = pytest.importorskip("nbconvert")
+    nbformat = pytest.importorskip("nbformat")
+    bundle = ASKED["counts"](frame).release(mu=0.5).plot()._repr_mimebundle_()
+    output = nbformat.v4.new_output(
+        "display_data", json.loads(json.dumps({**bundle, "application/vnd.plotly.v1+json": {}}))
+    )
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("x", outputs=[output])])
+    html, _ = nbconvert.HTMLExporter(template_name="basic").from_notebook_node(notebook)
+    embedded = re.findall(r"data:image/svg\+xml;base64,([^\"]+)", html)
+    assert [b64decode(one).decode() for one in embedded] == [bundle[SVG]]
+
+
+def test_a_figure_is_one_of_plotly() -> None:
+    import plotly.graph_objects as go
+
+    assert isinstance(by_hand([(1, 0, 2)]).plot(), go.Figure)

@@ -1,0 +1,40 @@
+"""``query.answer``: the answer of a query by a name, however it was released."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import dpnb
+from dpnb.errors import RequestError
+
+
+@pytest.fixture
+def frame() -> Any:
+    return dpnb.Session.rehearse(name="q", budget=dpnb.Budget.gdp(9), schema={"age": dpnb.Bounded(0, 99)}).frame
+
+
+def test_the_answer_is_the_best_one_and_free(frame: Any) -> None:
+    query = frame["age"].mean()
+    query.release(mu=0.1)
+    query.release(mu=0.3)
+    spent = query.runner.account.filter.headroom
+    assert query.answer.interval == query.best.interval
+    assert query.answer.n_observations == 2
+    assert query.runner.account.filter.headroom == spent
+
+
+def test_before_the_release_the_release_is_named(frame: Any) -> None:
+    with pytest.raises(
+        RequestError, match=r"^\.answer of count of rows: nothing was released yet; .*\.release\(share="
+    ):
+        _ = frame.count().answer
+
+
+def test_a_two_way_query_has_a_two_way_answer() -> None:
+    schema: dict[str, Any] = {"a": dpnb.Categories(["x", "y"]), "b": dpnb.Categories(["u", "v"])}
+    frame = dpnb.Session.rehearse(name="q", budget=dpnb.Budget.gdp(9), schema=schema).frame
+    query = frame.groupby(["a", "b"]).count().unstack()
+    query.release(mu=0.1)
+    assert query.answer.is_two_way
