@@ -238,7 +238,7 @@ def in_memory(table: Any, schema: Schema, nodes: dict[str, Expression]) -> dict[
 
 def in_engine(engine: Any, native: Any, schema: Schema, nodes: dict[str, Expression]) -> dict[str, list[Any]]:
     """The same, by an engine; the rows are in the order of `i`."""
-    table: LazyTable = engine_table(engine, native, schema, privacy_unit_from(None, schema))
+    table: LazyTable = engine_table(engine, native, schema, privacy_unit_from(None, schema), {})
     rows = NarwhalsEvaluator(table, schema)
     columns: dict[str, Any] = {"i": rows.numbers(frame_of(schema)["i"]._node).value}
     for place, node in enumerate(nodes.values()):

@@ -42,7 +42,7 @@ def test_an_analyst_has_the_new_column_and_no_row_about_it(tmp_path: Path) -> No
         with pytest.raises(DpnbError, match="cost"):
             remote.frame["cost"].mean()
         remote.frame["age"].sum().release(mu=0.05)
-        assert "cost" in str(remote.log())
+        assert "cost" in str(remote.log)
 
 
 def test_a_copy_stays_one_when_columns_are_added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -309,7 +309,7 @@ def test_the_page_shows_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         assert "count of rows" in shown
         (table,) = (await browser.state())["tables"]
         assert table["moments"][1]["text"].startswith("1. ana: count of rows (")
-        assert table["gauges"][0]["value"] == session._core.account.filter.headroom
+        assert table["gauges"][0]["value"] == session.headroom
         assert table["moments"][-1]["spent"] >= 1 - table["gauges"][0]["value"]
         assert (await browser.state())["tokens"] == []
         described = state.words_of

@@ -175,7 +175,7 @@ def test_a_session_may_lack_added_columns_and_cannot_use_them(opened: Open) -> N
     older = opened()  # the notebook of last year
     assert older._core.tables.hidden == {}
     older.frame["age"].mean().release(mu=0.03)
-    assert len(older.log()) == len(whole.log())
+    assert len(older.log) == len(whole.log)
     assert [row.kind for row in older.ledger.charges()].count(VERSION) == 2
     assert snapshot(older)
     assert len(older.report().releases) == 4
@@ -347,7 +347,7 @@ def test_another_kernel_goes_on_with_the_schema_it_has(opened: Open) -> None:
     part = older.partition("ward", name="wards", max_parts_per_unit=1)["north"]
     part.frame.count().release(mu=0.01)
     assert older.spent == newer.spent
-    assert "cost" in str(older.log())
+    assert "cost" in str(older.log)
     newer.partition("ward", name="wards", max_parts_per_unit=1)["north"].frame["cost"].sum().release(mu=0.01)
     assert len(older.report().releases) == len(newer.report().releases)
 
