@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import sys
 from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime, time
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -97,7 +98,7 @@ class Bounded(DeclaredColumn, frozen=True, tag="bounded", tag_field="type", omit
                 f"Bounded: high - low must be at least 2**-20 of the larger bound's size; got low={self.low!r}, "
                 f"high={self.high!r}; subtract a public constant from the column first"
             )
-        _check_outside(self.outside, "Bounded")
+        msgspec.structs.force_setattr(self, "outside", _checked_outside(self.outside, "Bounded"))
 
     @property
     def magnitude(self) -> float:
@@ -227,7 +228,7 @@ class Dates(DeclaredColumn, frozen=True, tag="dates", tag_field="type", omit_def
             if name == "last" and len(text) == len("1974-11-01"):
                 text += END_OF_DAY if _is_date_only(value) else MIDNIGHT
             msgspec.structs.force_setattr(self, name, text)
-        _check_outside(self.outside, "Dates")
+        msgspec.structs.force_setattr(self, "outside", _checked_outside(self.outside, "Dates"))
         if not self.low < self.high:
             raise SchemaError(f"Dates: first must be before last; got first={self.first!r}, last={self.last!r}")
 
@@ -340,9 +341,11 @@ def plain(value: Any) -> Any:
     return own(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else value
 
 
-def _check_outside(outside: object, what: str) -> None:
+def _checked_outside(outside: object, what: str) -> str:
+    """One string object for each value: msgspec leaves a default out of the JSON only if it is the same object."""
     if not isinstance(outside, str) or outside not in get_args(Outside):
         raise SchemaError(f"{what}: outside must be 'clamp' or 'drop'; got {outside!r}; the default is 'clamp'")
+    return sys.intern(outside)
 
 
 def _finite(value: Any, name: str) -> float:
