@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import sys
 from collections.abc import Iterable, Mapping
 from datetime import date
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -106,7 +107,7 @@ class Bounded(DeclaredColumn, frozen=True, tag="bounded", tag_field="type", omit
                 f"Bounded: high - low must be at least 2**-20 of the larger bound's size; got low={self.low!r}, "
                 f"high={self.high!r}; subtract a public constant from the column first"
             )
-        _check_outside(self.outside, "Bounded")
+        msgspec.structs.force_setattr(self, "outside", _checked_outside(self.outside, "Bounded"))
 
     @property
     def magnitude(self) -> float:
@@ -255,9 +256,10 @@ class Dates(DeclaredColumn, frozen=True, tag="dates", tag_field="type", omit_def
         if len(last) == len("1974-11-01"):
             last += END_OF_DAY if is_date_only(self.last) else MIDNIGHT
         first, last, offsets = declared_times(first, last, self.zone, self.offsets)
-        for name, value in (("first", first), ("last", last), ("offsets", offsets)):
+        outside, zone = _checked_outside(self.outside, "Dates"), sys.intern(self.zone)
+        values = (("first", first), ("last", last), ("outside", outside), ("zone", zone), ("offsets", offsets))
+        for name, value in values:
             msgspec.structs.force_setattr(self, name, value)
-        _check_outside(self.outside, "Dates")
         if not self.low < self.high:
             raise SchemaError(f"Dates: first must be before last; got first={self.first!r}, last={self.last!r}")
 
@@ -309,11 +311,6 @@ def schema_from(columns: object) -> Schema:
     return dict(columns)
 
 
-def orders_of(added: Added, table: str) -> dict[str, int]:
-    """The added columns of one table, each with its place among those of all tables."""
-    return {name: number for number, (of, name) in enumerate(added) if of == table}
-
-
 def whole_number(value: object) -> int | None:
     """A Python or numpy integer as an int; None for any other value, including bools."""
     value = plain(value)
@@ -352,9 +349,11 @@ def plain(value: Any) -> Any:
     return own(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else value
 
 
-def _check_outside(outside: object, what: str) -> None:
+def _checked_outside(outside: object, what: str) -> str:
+    """One string object for each value: msgspec leaves a default out of the JSON only if it is the same object."""
     if not isinstance(outside, str) or outside not in get_args(Outside):
         raise SchemaError(f"{what}: outside must be 'clamp' or 'drop'; got {outside!r}; the default is 'clamp'")
+    return sys.intern(outside)
 
 
 def _finite(value: Any, name: str) -> float:

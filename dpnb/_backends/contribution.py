@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnb.schema import plain
+from dpnb.schema import Added, plain
 
 Integers = NDArray[np.int64]
 
@@ -44,6 +44,11 @@ MAX_COMPARED = 16
 
 TERMS_AT_ONCE = 2**10
 """Weighted columns whose sum fits 64 bits."""
+
+
+def orders_of(added: Added, table: str) -> dict[str, int]:
+    """The added columns of one table, each with its place among those of all tables."""
+    return {name: number for number, (of, name) in enumerate(added) if of == table}
 
 
 def ranks(units: Integers, names: Integers, contents: list[Integers], finer: Sequence[NDArray[Any]] = ()) -> Integers:

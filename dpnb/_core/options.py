@@ -29,6 +29,20 @@ DISCOVERY_SHARE = Fraction(1, 10)
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
+EXAMPLE = (
+    'dpnb.Session(table, name="people", budget=dpnb.Budget(epsilon=1.0, delta=1e-6), '
+    'schema={"age": dpnb.Bounded(0, 100), "plan": dpnb.Categories(["free", "paid"])})'
+)
+
+REQUIRED = {
+    "table": "the private table, a data frame",
+    "name": "the name of the table, under which its ledger <name>.dpnb keeps what was charged",
+    "budget": "the total privacy loss of everything that is released from the table",
+    "schema": "the columns that queries may use, each with its public bounds or categories, which are never computed "
+    "from the rows; columns that are not named cannot be queried",
+}
+"""What the required arguments of a session are."""
+
 
 def checked_name(name: object) -> str:
     """A name of a session, which is also used as a file name."""

@@ -25,6 +25,8 @@ from dpnb._core.ledger_metadata import (
     with_limit,
 )
 from dpnb._core.options import (
+    EXAMPLE,
+    REQUIRED,
     checked_limit,
     checked_name,
     checked_rows,
@@ -72,21 +74,6 @@ Columns = Mapping[str, DeclaredColumn]
 
 Sampled = Literal["population", "census"] | Number
 """What the units of a table are: see `Session`."""
-
-
-EXAMPLE = (
-    'dpnb.Session(table, name="people", budget=dpnb.Budget(epsilon=1.0, delta=1e-6), '
-    'schema={"age": dpnb.Bounded(0, 100), "plan": dpnb.Categories(["free", "paid"])})'
-)
-
-REQUIRED = {
-    "table": "the private table, a data frame",
-    "name": "the name of the table, under which its ledger <name>.dpnb keeps what was charged",
-    "budget": "the total privacy loss of everything that is released from the table",
-    "schema": "the columns that queries may use, each with its public bounds or categories, which are never computed "
-    "from the rows; columns that are not named cannot be queried",
-}
-"""What the required arguments of a session are."""
 
 
 class SessionOptions(TypedDict, total=False):

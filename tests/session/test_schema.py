@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pandas as pd
 import pytest
 
@@ -121,3 +122,16 @@ def test_it_does_not_depend_on_the_rows() -> None:
     shown = {repr(session(table=pd.DataFrame({"p": [1] * n, **{name: [None] * n for name in COLUMNS}})).schema)
              for n in (1, 2, 50)}  # fmt: skip
     assert len(shown) == 1
+
+
+def test_a_default_that_is_given_is_written_as_the_default() -> None:
+    """As TOML gives it: a string of its own.  A ledger compares declarations by their JSON."""
+    clamp = "".join(["cl", "amp"])
+    for given, usual in (
+        (dpnb.Bounded(0, 1, outside=clamp), dpnb.Bounded(0, 1)),  # type: ignore[arg-type]
+        (
+            dpnb.Dates("2000-01-01", "2001-01-01", outside=clamp, zone="".join(["U", "TC"])),
+            dpnb.Dates("2000-01-01", "2001-01-01"),
+        ),  # type: ignore[arg-type]
+    ):
+        assert msgspec.json.encode(given) == msgspec.json.encode(usual)

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import narwhals as nw
 
 from dpnb._backends.column_types import refuse_mixed_units
+from dpnb._backends.contribution import orders_of
 from dpnb._backends.lazy.contribution import first_groups
 from dpnb._backends.lazy.engines.engine import Engine, InProcessEngine, LazyFrame, Paths
 from dpnb._backends.lazy.execute import (
@@ -44,7 +45,7 @@ from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit
 from dpnb.accounting.individual import OnExhausted, UnitChargeTerms
 from dpnb.copying import NotCopyable
 from dpnb.errors import SchemaError
-from dpnb.schema import Added, Schema, Text, orders_of
+from dpnb.schema import Added, Schema, Text
 
 # --- joins and parts of tables that stay in their engine --------------------------------------------------------------
 

@@ -282,17 +282,8 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Intervals, E
 
     def _with(self, words: str, function: Callable[[IntervalArrays], IntervalArrays], **changes: Any) -> Estimates:
         """Other estimates, from a function of intervals of each kind."""
-        same = (
-            "names",
-            "keys",
-            "outputs",
-            "is_refined",
-            "measurement_ids",
-            "confidence",
-            "simultaneous",
-            "group_values",
-        )
-        fields = {name: getattr(self, name) for name in (*same, *ABOUT)}
+        same = ("names", "keys", "outputs", "is_refined", "measurement_ids", "confidence", "simultaneous")
+        fields = {name: getattr(self, name) for name in (*same, "group_values", *ABOUT)}
         return Estimates(**{**fields, "description": words, **self._intervals(function), **changes})
 
     def _ranks(self, level: int) -> dict[Key, int]:

@@ -18,7 +18,7 @@ from narwhals.dependencies import is_pyarrow_table
 from numpy.typing import NDArray
 
 from dpnb._backends.column_types import refuse_absent
-from dpnb._backends.contribution import Integers, label_hash, ranks, weighted, weights_of
+from dpnb._backends.contribution import Integers, label_hash, orders_of, ranks, weighted, weights_of
 from dpnb._backends.guard import isolated_numeric_settings, run_guarded
 from dpnb._backends.memory.blocks import ROWS_AT_ONCE, blocks_of, by_blocks, even_blocks, gathered, where_true
 from dpnb._backends.memory.coarse import CodeArray, coarse_codes, ordered_columns
@@ -39,7 +39,7 @@ from dpnb._plan.expressions.nodes import Expression
 from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb.errors import SchemaError
 from dpnb.progress import Stage, at
-from dpnb.schema import Added, Bounded, Categories, Dates, Schema, Text, orders_of, plain
+from dpnb.schema import Added, Bounded, Categories, Dates, Schema, Text, plain
 
 MAX_ROWS = 2**31 - 1
 """Largest number of rows of all tables together: row indices have 32 bits, and sums are exact; see `execute`."""
