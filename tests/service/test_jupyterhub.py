@@ -17,12 +17,12 @@ import pytest
 
 from dpnb.service.access.tokens import new_token
 from service.hub_running import Kernel, RunningHub, running_hub
+from ui.console import keep_picture
 from waiting import LIMIT_MS, wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.waits]
 
 ACCESS, CURATE = "access:services!service=dpnb", "custom:dpnb:curate"
-SCREENSHOTS = Path(__file__).parents[1] / "ui" / "screenshots"
 USERS = ("ana", "bob", "cora", "eve")
 
 ERROR = """
@@ -161,7 +161,7 @@ def test_a_curator_approves_in_the_browser_what_an_analyst_of_the_hub_requests(h
         request = page.get_by_role("article").filter(has_text="the report of the ward")
         request.get_by_role("button", name="Approve…").click()
         dialog = page.get_by_role("dialog", name="Approve the request of ana")
-        page.screenshot(path=SCREENSHOTS / "curator-of-a-hub.png")
+        keep_picture(page, "curator-of-a-hub")
         dialog.get_by_role("button", name="Approve mu").click()
         page.get_by_text("No request is pending.").wait_for()
     finally:

@@ -14,6 +14,20 @@ SCREENSHOTS = Path(__file__).parent / "screenshots"
 FAILED = SCREENSHOTS / "failed"
 
 
+def keep_picture(page: Page, name: str, *, full_page: bool = False) -> None:
+    """Keep a picture for people to look at; a busy machine's Chromium may be unable to paint a long page.
+
+    What a test holds of the page is asserted beside it, so a picture that could not be taken fails nothing.
+    """
+    SCREENSHOTS.mkdir(exist_ok=True)
+    try:
+        page.screenshot(path=SCREENSHOTS / f"{name}.png", full_page=full_page)
+    except Error as error:
+        if "Unable to capture screenshot" not in error.message:
+            raise
+        print(f"no picture of {name}: {error.message}")
+
+
 class LetOff(NamedTuple):
     """An error of JupyterLab's or Notebook 7's own, which they report without dpnb as well."""
 

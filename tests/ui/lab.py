@@ -14,7 +14,7 @@ from typing import Any
 
 from playwright.sync_api import Locator, Page, expect
 
-from ui.console import SCREENSHOTS, Console
+from ui.console import Console, keep_picture
 from ui.server import TOKEN
 from waiting import LIMIT, LIMIT_MS
 
@@ -311,9 +311,8 @@ class Lab:
 
     def screenshot(self, name: str) -> None:
         """Keep a picture for people to look at."""
-        SCREENSHOTS.mkdir(exist_ok=True)
         self.wait_until_still()
-        self.page.screenshot(path=SCREENSHOTS / f"{name}.png")
+        keep_picture(self.page, name)
 
 
 def reading(gauge: Locator) -> float:

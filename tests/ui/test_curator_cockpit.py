@@ -19,7 +19,7 @@ from playwright.sync_api import Browser, Page, expect
 from dpnb.curator.disclosure import verify
 from dpnb.errors import DpnbError, ExecutionStopped
 from dpnb.ledger.charge import result_hash
-from ui.console import SCREENSHOTS, Console
+from ui.console import Console, keep_picture
 from ui.curator import PARTS, Service, login
 from waiting import LIMIT_MS, wait_until
 
@@ -131,12 +131,12 @@ def test_a_request_is_approved_in_the_browser(scheme: Any, page: Page, service: 
     request = page.get_by_role("article").filter(has_text="The annual report")
     expect(request).to_be_visible()
     expect(request.get_by_role("row").filter(has_text="count of rows")).to_contain_text("rows at 95% (noise)")
-    page.screenshot(path=SCREENSHOTS / f"curator-{scheme}.png", full_page=True)
+    keep_picture(page, f"curator-{scheme}", full_page=True)
     request.get_by_role("button", name="Approve…").click()
     dialog = page.get_by_role("dialog", name="Approve the request of ana")
     expect(dialog).to_contain_text("after an approval")
     dialog.get_by_label("Remark").fill("for the report")
-    page.screenshot(path=SCREENSHOTS / f"curator-dialog-{scheme}.png")
+    keep_picture(page, f"curator-dialog-{scheme}")
     dialog.get_by_role("button", name="Approve mu").click()
     expect(dialog).to_have_count(0)
     expect(page.get_by_text("No request is pending.")).to_be_visible()
@@ -329,7 +329,7 @@ def test_the_words_say_what_a_name_is_made_from_and_the_whole_plan_is_shown_on_r
     expect(asked.locator("pre")).to_contain_text('"target": {"kind": "mu", "amount": "1/5"}')
     assert width_of(page) == 0
     asked.scroll_into_view_if_needed()
-    page.screenshot(path=SCREENSHOTS / "cockpit-plan.png", full_page=True)
+    keep_picture(page, "cockpit-plan", full_page=True)
     violations = Axe().run(page).response["violations"]
     assert [(one["id"], [node["html"][:200] for node in one["nodes"]]) for one in violations] == []
 
@@ -345,7 +345,7 @@ def test_a_charge_that_a_crash_interrupted_is_resumed(browser: Browser, service:
         login(page, service, service.token("eve", "curator"))
         stopped = page.get_by_role("region", name="Running and stopped")
         expect(stopped).to_contain_text("count of rows")
-        page.screenshot(path=SCREENSHOTS / "cockpit-stopped.png", full_page=True)
+        keep_picture(page, "cockpit-stopped", full_page=True)
         stopped.get_by_role("button", name=f"Resume row {row}").click()
         dialog = page.get_by_role("dialog", name=f"Resume row {row} of ana")
         expect(dialog).to_contain_text("for the same charge")

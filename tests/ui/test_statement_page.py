@@ -12,9 +12,9 @@ from playwright.sync_api import Page
 
 from dpnb.curator.disclosure import report_of
 from session.statements import Divided
+from ui.console import keep_picture
 
 HOSTILE = "</template><img src=x onerror=\"document.title='run'\"><script>document.title='run'</script>"
-SHOTS = Path(__file__).parent / "screenshots"
 LONG = "a long name without any space " * 3
 
 COLOURS = """() => { const style = getComputedStyle(document.body); return [style.color, style.backgroundColor]; }"""
@@ -50,8 +50,7 @@ def page(request: pytest.FixtureRequest, browser: Any, statement: Path) -> Itera
     page.on("console", lambda message: said.append(message.text))
     page.goto(statement.as_uri())
     yield page
-    SHOTS.mkdir(exist_ok=True)
-    page.screenshot(path=SHOTS / f"statement-{name}.png", full_page=True)
+    keep_picture(page, f"statement-{name}", full_page=True)
     context.close()
     assert said == []
 

@@ -79,12 +79,11 @@ with B = g(y), A = 1 - g(-y), and ::
     g(y) = e^-y (delta_s(y - a) - delta_s(y + a))/(2 sinh a) = P(V - s^2/2 + s Z > y),
 
 Z normal, V with the density e^-v/(2 sinh a) from -a to a.  The profile of G_r is a convex function of K, and its
-tangent with the slope -B meets K = 0 at Phi(Phi^-1(B) + r).  So the line is below it, wherever t is
-from 0 to e or not, if A is at most that, and every pair has at least G_r if, for all y, r >= h(y) + h(-y) with h =
-Phi^-1(1 - g).  At y = 0 that is the equation above, for e = a and E = 0.  What remains is the following
-lemma.
+tangent with the slope -B meets K = 0 at Phi(Phi^-1(B) + r).  If A is at most that, the line is below the profile,
+whether its t are from 0 to e or not.  So every pair has at least G_r if, for all y, r >= h(y) + h(-y) with h =
+Phi^-1(1 - g).  At y = 0 that is the equation above, for e = a and E = 0.  What remains is the following lemma.
 
-Lemma. h(y) + h(-y) falls for y > 0.
+Lemma.  h(y) + h(-y) falls for y > 0.
 
 Write T for s^2, ' for the derivative by y, and, at a point y > 0, p = h'(y), q = h'(-y), d = log(q/p).  The derivative
 of h(y) + h(-y) is p - q, so the claim is d >= 0.  The law of V - T/2 + sqrt(T) Z has the distribution function F =
@@ -106,8 +105,8 @@ coefficient -p^2 (e^(2 d) - 1)/d <= 0 and a source 2 l w >= 0, and d = 0 at y = 
 d'(0) > 0 by Hopf's lemma.  So there is no first T with d'(0) = 0, and d >= 0 for all T.
 
 V itself, for 0 < y < a: logit F(y) + logit F(-y) = 2 a.  With u = logit Phi, q/p = u'(h(y))/u'(h(-y)), and h(y) >
-abs(h(-y)), since u is odd and rises, so d > 0: u' is even and rises with abs(z) (item 3 of that module). h' = (D -
-F)/phi(h) with D = 1/(1 - e^(-2 a)), so k/h' = h h' - 1. h h' is below 1 where h <= 0; where h > 0 it rises with h,
+abs(h(-y)), since u is odd and rises, so d > 0: u' is even and rises with abs(z) (item 3 of that module).  h' = (D -
+F)/phi(h) with D = 1/(1 - e^(-2 a)), so k/h' = h h' - 1.  h h' is below 1 where h <= 0; where h > 0 it rises with h,
 since phi/(D - Phi) < phi/(1 - Phi) < h + 1/h.  At y = 0, with P = F(0), D - P = P (1 - P)/(2 P - 1), so h h' < 1 says h
 P (1 - P) < (2 P - 1) phi(h), which is N < 0 in item 3.  So k < 0 for y <= 0, and d'(0) > 0.
 
@@ -120,7 +119,7 @@ Above b, then, 1 - F(y) = J P(Z > j) for j = S (y - b) + z + C/S and a constant 
 d >= 0 says h(y) >= j, that is, J <= 1, everywhere above b if it does so at b, where d > 0: d does not jump there, since
 f(-y)/f(y) and h do not.  Where h' jumps, by the same factor at -b and b, it is rounded off over a length so short that
 d > 0 remains, with f(-y)/f(y) as it is and C so that the mass is 1.  Both tails of the law are those of a normal one
-with the variance 1/S^2 + T: so d -> 0 above and h k -> 0 below, evenly in T, as the two principles need. []
+with the variance 1/S^2 + T: so d -> 0 above and h k -> 0 below, evenly in T, as the two principles need.  []
 """
 
 from __future__ import annotations

@@ -136,8 +136,8 @@ class LeastSquares:
     @cached_property
     def _quadratic(self) -> tuple[float, float]:
         """Mean and variance of what is of second order in the noise, in the sum of squared residuals."""
-        form = self._scores @ np.linalg.solve(self.information, self._scores.T)
-        return float(np.trace(form)), 2 * float((form**2).sum())
+        form = np.linalg.solve(self.information, self._scores.T @ self._scores)
+        return float(np.trace(form)), 2 * float(np.trace(form @ form))
 
     def rsquared(self, z: float) -> IntervalArrays:
         """R-squared."""
