@@ -18,7 +18,7 @@ from dpnb.frame.coerce import aggregation_for, literal
 from dpnb.frame.columns.column_expr import ColumnExpr, filtered, node_of
 from dpnb.frame.columns.series import Series
 from dpnb.frame.columnwise import ColumnwiseAggregations
-from dpnb.frame.compatibility.callers import is_temporary, references_of
+from dpnb.frame.compatibility.callers import is_temporary
 from dpnb.frame.compatibility.docstrings import describe_options
 from dpnb.frame.compatibility.examples import type_words
 from dpnb.frame.compatibility.numpy_functions import NumpyFunctions
@@ -112,7 +112,7 @@ class Frame(ColumnwiseAggregations, Regressions, Grouping, Joins, TextQueries, N
                 f"df[{key!r}] = ...: rows cannot be changed; one column is set by its name, as in "
                 + self._example("df['new'] = {number} * 2")
             )
-        if is_temporary(references_of(self), sys._getframe(1)):
+        if is_temporary(sys.getrefcount(self), self, sys._getframe(1)):
             raise PlanError(
                 f"[{key!r}] = ...: would be lost, since only this statement has the table: session.frame, and every "
                 f"selection, is a new one each time; give it a name, as in df = session.frame, then df[{key!r}] = ..."
@@ -122,7 +122,7 @@ class Frame(ColumnwiseAggregations, Regressions, Grouping, Joins, TextQueries, N
         self._view = self.assign(**{key: value})._view
 
     def __delitem__(self, key: object) -> None:
-        if is_temporary(references_of(self), sys._getframe(1)):
+        if is_temporary(sys.getrefcount(self), self, sys._getframe(1)):
             raise PlanError(f"del [{key!r}]: would be lost; give the table a name, as in df = session.frame")
         self._view = self.drop(columns=[key])._view
 

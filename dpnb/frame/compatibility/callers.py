@@ -5,11 +5,9 @@ Also the assignment to a table that has no name, which would be lost.
 
 from __future__ import annotations
 
-import dis
 import sys
 from collections.abc import Callable, Mapping
 from types import FrameType
-from typing import Any
 
 from dpnb._plan.suggestions import calling_function
 from dpnb.errors import PlanError
@@ -83,9 +81,6 @@ def refuse_request_for_rows(attribute: str, examples: Callable[[], Mapping[str, 
 
 # --- assignments to a table without a name ----------------------------------------------------------------------------
 
-VARIABLES = ("LOAD_NAME", "LOAD_GLOBAL", "LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF")
-"""Instructions that load a variable, besides those whose names begin with ``LOAD_FAST``."""
-
 
 class _Assigned:
     """An object that notes how many references there are to it while it is assigned to."""
@@ -93,37 +88,16 @@ class _Assigned:
     references = 0
 
     def __setitem__(self, key: object, value: object) -> None:
-        _Assigned.references = references_of(self)
-
-
-def references_of(assigned: Any) -> int:
-    """The number of references to an object, as its own `__setitem__` sees it."""
-    return sys.getrefcount(assigned)
+        _Assigned.references = sys.getrefcount(self)
 
 
 _Assigned()[0] = None  # the number for an object that nothing else refers to
 
 
-def is_temporary(references: int, caller: FrameType) -> bool:
+def is_temporary(references: int, assigned: object, caller: FrameType) -> bool:
     """Whether a statement such as ``session.frame["x"] = ...`` changes an object that is gone after it.
 
-    Nothing else refers to the object, and no variable holds it: later versions of Python do not count the reference of
-    a local variable.  `references` are those of `references_of`; `caller` is the frame that runs the statement.
+    `references` are those that its `__setitem__` counts, and `caller` is the frame that runs the statement: from Python
+    3.14 the reference of a local variable is not counted.
     """
-    if references > _Assigned.references:
-        return False
-    code = [*dis.get_instructions(caller.f_code)]
-    at = next((number for number, one in enumerate(code) if one.offset == caller.f_lasti), None)
-    if at is None or code[at].opname not in ("STORE_SUBSCR", "DELETE_SUBSCR"):
-        return False
-    start = _start(code[at])
-    loads = [one.opname for one in code[:at] if start is not None and _start(one) == start]
-    return bool(loads) and not (loads[-1] in VARIABLES or loads[-1].startswith("LOAD_FAST"))
-
-
-def _start(instruction: dis.Instruction) -> tuple[int, int] | None:
-    """Where the expression of an instruction begins, by line and column; None if that is not known."""
-    places = instruction.positions
-    if places is None or places.lineno is None or places.col_offset is None:
-        return None
-    return places.lineno, places.col_offset
+    return references <= _Assigned.references and all(one is not assigned for one in caller.f_locals.values())
