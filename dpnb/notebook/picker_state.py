@@ -164,6 +164,8 @@ def _steps(query: Query, best: Answer | None) -> list[Step]:
         return _steps_without_budget(query, best)
     if _continues(query):  # up to the whole budget of a unit; earlier observations are not combined
         last, best = _mu_step(query, decimal_sqrt_down(query.runner.account.budget.reference.loss.mu_squared)), None
+    elif not query.runner.account.filter.headroom:
+        raise BudgetExceeded(f"{query.description}: nothing is left of the budget, and what was answered stays free")
     else:
         last = {"share": ALL}, query.preview(share=ALL)
     whole = last[1]

@@ -100,16 +100,15 @@ def act(lab: Lab, film: Film) -> None:
     picker.get_by_role("slider").wait_for()
     picker.scroll_into_view_if_needed()
     film.shoot(2200)
-    for _ in range(6):
-        for _ in range(2):
-            picker.get_by_role("slider").press("ArrowRight")
+    for _ in range(5):
+        picker.get_by_role("slider").press("ArrowRight")
         film.shoot(450)
     film.shoot(1500, keep="picker")
     picker.get_by_role("button", name="Release").click()
     picker.get_by_role("button", name="Refine…").wait_for()
     film.shoot(3000, keep="answer")
     picker.get_by_role("button", name="Refine…").click()
-    for _ in range(3):
+    for _ in range(3):  # it begins at a gain of a quarter
         picker.get_by_role("slider").press("ArrowRight")
     picker.scroll_into_view_if_needed()
     film.shoot(2200)

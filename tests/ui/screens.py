@@ -1,6 +1,6 @@
-"""Draws the pictures of `docs/screens.md`: the panel in several states.  ``python tests/ui/screens.py [PREFIX]``
+"""Draws the pictures of `docs/screens.md`: the panel in several states.  ``python tests/ui/screens.py``
 
-Needs Chromium.  The pictures go to ``docs/images/``, named after the prefix and the state; look at them before
+Needs Chromium.  The pictures go to ``docs/images/``, named after the state; look at them before
 committing.
 """
 
@@ -47,8 +47,8 @@ NUMBER = {name: index for index, name in enumerate(CELLS)}
 class Camera:
     """Takes pictures with few colours."""
 
-    def __init__(self, lab: Lab, prefix: str) -> None:
-        self._lab, self._prefix = lab, prefix
+    def __init__(self, lab: Lab) -> None:
+        self._lab = lab
 
     def page(self, name: str) -> None:
         """Keep the whole page."""
@@ -66,10 +66,10 @@ class Camera:
         from PIL import Image  # only where pictures are drawn
 
         colours = Image.open(io.BytesIO(picture)).convert("RGB").quantize(96, dither=Image.Dither.NONE)
-        colours.save(IMAGES / f"{self._prefix}-{name}.png", optimize=True)
+        colours.save(IMAGES / f"panel-{name}.png", optimize=True)
 
 
-def main(prefix: str) -> None:
+def main() -> None:
     """Act it out once."""
     IMAGES.mkdir(exist_ok=True)
     chromium = find_chromium() or sys.exit(REMEDY)
@@ -83,7 +83,7 @@ def main(prefix: str) -> None:
         lab = Lab(browser.new_page(viewport={"width": 1280, "height": 800}), url, root)
         lab.open("free-care.ipynb")
         lab.page.evaluate("() => window.jupyterapp.shell.collapseLeft()")
-        act(lab, Camera(lab, prefix))
+        act(lab, Camera(lab))
         browser.close()
     shutil.rmtree(folder)
 
@@ -117,4 +117,4 @@ def act(lab: Lab, camera: Camera) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:] or ["after"])
+    main()
