@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 import dpnb
+from dpnb._core import registry
 from dpnb.errors import BudgetExceeded, DpnbError
-from dpnb.notebook import cell_context, extension, in_marimo
+from dpnb.notebook import cell_context, extension, in_marimo, picker
 from dpnb.notebook.picker import Picker
 from dpnb.query.query import Query
 
@@ -28,6 +29,7 @@ def marimo(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimpleNamespace]:
     fake = SimpleNamespace(running_in_notebook=lambda: True)
     monkeypatch.setitem(sys.modules, "marimo", fake)
     yield fake
+    registry.unsubscribe(picker.follow)
     for kind, name in ((Query, "_display_"), (DpnbError, "__traceback__")):
         if name in vars(kind):
             delattr(kind, name)

@@ -181,7 +181,7 @@ def test_discovery_says_for_each_budget_how_common_a_group_must_be(session: dpnb
     found.release(mu=0.1)
     told = shown(session.frame.discover("g", discovery_delta=4e-7))
     assert told["options"] == []
-    assert "too small for any release" in told["refusal"]["message"]
+    assert "nothing is left" in told["refusal"]["message"]
 
 
 @pytest.mark.parametrize("share", [0.0001, 0.01, 0.1, 0.9, 0.999])
