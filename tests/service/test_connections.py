@@ -396,7 +396,7 @@ def test_a_head_is_looked_at_once_however_slowly_it_arrives(monkeypatch: pytest.
 
 
 def test_refused_bytes_do_not_fill_the_log(shared: Service) -> None:
-    before = len(shared.log)
+    before = len(shared.log())
     for _ in range(50):
         with closing(shared.connection()) as opened:
             opened.sendall(INVALID["no HTTP"])
@@ -404,7 +404,7 @@ def test_refused_bytes_do_not_fill_the_log(shared: Service) -> None:
         with closing(shared.connection()) as opened:
             opened.sendall(HEALTH[:-2] + b"Upgrade: websocket\r\nConnection: Upgrade, close\r\n\r\n")
             assert until_closed(opened).startswith(b"HTTP/1.1 200")
-    assert len(shared.log) <= before + 2
+    assert len(shared.log()) <= before + 2
 
 
 def test_failed_logins_are_limited_on_the_analysts_port_and_lock_nobody_out(folder: Path) -> None:
