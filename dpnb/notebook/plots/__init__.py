@@ -36,4 +36,4 @@ def _draw(estimates: Estimates, history: bool) -> Any:
         if (error.name or "").partition(".")[0] != "plotly":
             raise
         return TextPlot(text)
-    return AnswerFigure(figure.update_layout(meta={"text": text}))
+    return AnswerFigure.drawn(figure, text)
