@@ -24,7 +24,7 @@ from dpnb._plan.measurements import (
     Sum,
 )
 from dpnb._plan.plan import Plan
-from dpnb._target import Keys, Target, Within, target_from
+from dpnb._target import Keys, Target, Within, named_arguments, target_from
 from dpnb.accounting.exact import Number
 from dpnb.accounting.losses import GDP
 from dpnb.errors import DpnbError, PlanError, RequestError
@@ -121,6 +121,7 @@ class Answer(Estimates):
     remarks: Deferred[tuple[tuple[str, str], ...]] = Deferred()  # noqa: RUF009  (a descriptor)
     worst_case: bool = False
 
+    @named_arguments
     def refine(
         self,
         *,
@@ -162,9 +163,10 @@ class Answer(Estimates):
         if isinstance(self.plan.aggregation, Discovery):
             raise RequestError(f"refine: {NOT_COMBINABLE}; release a new discovery, or query the discovered groups")
         with self.origin.refining(self, groups) as keys:
-            target = target_from(mu, rho, epsilon, share, within, confidence, simultaneous, final, keys)
+            target = target_from(mu, rho, epsilon, share, within, confidence, simultaneous, final, keys, verb="refine")
             return replace(self.origin.refine(self, target), is_two_way=self.is_two_way)
 
+    @named_arguments
     def population(
         self,
         *,
@@ -202,7 +204,7 @@ class Answer(Estimates):
         >>> low < answer.interval[0] and answer.interval[1] < high
         True
         """
-        return self.origin.population(self, target_from(mu, rho, epsilon, share))
+        return self.origin.population(self, target_from(mu, rho, epsilon, share, verb="population"))
 
     @property
     def _population_remedy(self) -> str:
