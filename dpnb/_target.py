@@ -241,7 +241,9 @@ def example_call(verb: str, kind: object = "share", value: object = None, before
     """A call to copy, with the value if it is small enough."""
     is_amount = isinstance(value, int | float) and 0 < value <= LARGEST_COPIED
     amount = value if is_amount and isinstance(value, float) else 0.05
-    return f".{verb}({before}{kind}={amount})" + (f" for {100 * amount:.6g}% of what is left" if kind == "share" else "")
+    return f".{verb}({before}{kind}={amount})" + (
+        f" for {100 * amount:.6g}% of what is left" if kind == "share" else ""
+    )
 
 
 def _others(kind: object) -> str:

@@ -35,7 +35,10 @@ WRONG: dict[str, tuple[Callable[[Any], Any], str]] = {
     "refine, unnamed": (lambda df: df.count().release(mu=0.1).refine(0.3), ".refine(share=0.3)"),
     "population, unnamed": (lambda df: df.count().release(mu=0.1).population(0.3), ".population(share=0.3)"),
     "unknown name": (lambda df: df.count().release(budget=0.1), ".release(share=0.1)"),
-    "misspelt name": (lambda df: df.count().release(epsilom=0.1), "did you mean epsilon=?; write for example .release(epsi"),
+    "misspelt name": (
+        lambda df: df.count().release(epsilom=0.1),
+        "did you mean epsilon=?; write for example .release(epsi",
+    ),
     "misspelt option": (lambda df: df.count().release(share=0.1, grops=["a"]), "did you mean groups=?"),
     "no target": (lambda df: df.count().release(), ".release(share=0.05)"),
     "no target of refine": (lambda df: df.count().release(mu=0.1).refine(), ".refine(share=0.05)"),
@@ -45,7 +48,10 @@ WRONG: dict[str, tuple[Callable[[Any], Any], str]] = {
         lambda df: df["union"].value_counts().idxmax().release(budget=0.1),
         ".release(epsilon=0.1)",
     ),
-    "logistic": (lambda df: df.regress(df["wage"] > 5, on="wage", family="logistic").release(0.1), ".release(share=0.1)"),
+    "logistic": (
+        lambda df: df.regress(df["wage"] > 5, on="wage", family="logistic").release(0.1),
+        ".release(share=0.1)",
+    ),
 }
 
 
