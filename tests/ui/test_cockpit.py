@@ -55,7 +55,7 @@ def spend(lab: Lab, times: int = 6) -> None:
 def test_everything_says_what_the_session_says_and_what_to_do_next_until_something_was_asked(cockpit: Lab) -> None:
     expect_agreement(cockpit)
     for place in cockpit.places:
-        expect(place.locator(".dpnb-next")).to_contain_text("frame = session.frame")
+        expect(place.locator(".dpnb-next")).to_contain_text("df = session.frame")
     cockpit.run(CELL["release"])
     expect_agreement(cockpit)
     assert left(cockpit) != "100.0% left"
