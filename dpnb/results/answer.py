@@ -96,6 +96,8 @@ class Answer(Estimates):
         nothing.
     origin : SessionReference
         Reference to the session; that of a copy refuses.
+    was_known : bool
+        Whether it is a refinement that measured nothing, since the answer before it was at least as precise.
 
     Examples
     --------
@@ -120,6 +122,7 @@ class Answer(Estimates):
     origin: SessionReference
     remarks: Deferred[tuple[tuple[str, str], ...]] = Deferred()  # noqa: RUF009  (a descriptor)
     worst_case: bool = False
+    was_known: bool = False
 
     @named_arguments
     def refine(
@@ -164,7 +167,9 @@ class Answer(Estimates):
             raise RequestError(f"refine: {NOT_COMBINABLE}; release a new discovery, or query the discovered groups")
         with self.origin.refining(self, groups) as keys:
             target = target_from(mu, rho, epsilon, share, within, confidence, simultaneous, final, keys, verb="refine")
-            return replace(self.origin.refine(self, target), is_two_way=self.is_two_way)
+            found = self.origin.refine(self, target)
+        known = found.measurement_ids == self.measurement_ids
+        return replace(found, is_two_way=self.is_two_way, was_known=known)
 
     @named_arguments
     def population(

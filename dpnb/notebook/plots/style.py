@@ -115,7 +115,9 @@ def notes_of(estimates: Estimates) -> list[str]:
     if isinstance(estimates, Answer):
         known = f"known at mu {format_mu_up(estimates.total_loss)}"
         notes.append(
-            f"cost {format_cost(estimates.cost, estimates.cost_fraction)}" if estimates.cost.mu_squared else known
+            f"cost {format_cost(estimates.cost, estimates.cost_fraction)}"
+            if estimates.cost.mu_squared and not estimates.was_known
+            else known
         )
         notes += [f"{estimates.n_observations} observations combined"] if estimates.n_observations > 1 else []
     marks = {"unknown": "open marks are "}
