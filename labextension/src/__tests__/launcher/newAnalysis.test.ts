@@ -55,7 +55,12 @@ describe('the first cells', () => {
     expect(source('a.toml', null)).toContain('query = df.count()');
     const grouped = firstCells({ declaration: 'a.toml', table: null }, 'the "plan"').map(([, cell]) => cell);
     expect(grouped).toContain('query = df.groupby("the \\"plan\\"").size()\nquery');
-    for (const cell of [...grouped.slice(-1), ...firstCells(EXAMPLE).slice(-1).map(([, last]) => last)]) {
+    for (const cell of [
+      ...grouped.slice(-1),
+      ...firstCells(EXAMPLE)
+        .slice(-1)
+        .map(([, last]) => last)
+    ]) {
       expect(cell).toMatch(/^"Click Release .*" if query\.best is None else query\.answer\.plot\(\)$/);
     }
   });
