@@ -29,7 +29,7 @@ def _draw(estimates: Estimates, history: bool, title: str | None = None, kind: s
         estimates = replace(estimates, description=title)
         past = past and History(tuple(replace(answer, description=title) for answer in past))
     note = "" if past is not None else _other_kind(estimates, kind)
-    text = text_plot(estimates) if past is None else text_history(past)
+    text = text_plot(estimates) if past is None else text_history(past.answers)
     text += f"\n  {note}" if note else ""
     try:
         from dpnb.notebook.plots.figure import AnswerFigure

@@ -67,11 +67,11 @@ class EstimatesPlot:
         self._estimates._refuse_dates("plot")
         return to_picture(self._estimates, bool(history), title, kind)
 
-    def bar(self, *, title: str | None = None, **drawing: object) -> Any:
+    def bar(self, *, title: str | None = None, **drawing: Any) -> Any:
         """The figure of ``plot()``, which says so where it has no bars."""
         return self(title=title, kind="bar", **drawing)
 
-    def line(self, *, title: str | None = None, **drawing: object) -> Any:
+    def line(self, *, title: str | None = None, **drawing: Any) -> Any:
         """The figure of ``plot()``, which says that it has no line."""
         return self(title=title, kind="line", **drawing)
 
