@@ -218,7 +218,7 @@ def named_arguments(method: M) -> M:
     takes_all = any(one.kind is Parameter.VAR_KEYWORD for one in parameters)
 
     @wraps(method)
-    def checked(self: object, *given: Any, **named: Any) -> Any:
+    def checked(self: object, *given: object, **named: object) -> object:
         unnamed = given[n_positional:]
         unknown = [name for name in named if name not in names and not takes_all]
         if not unnamed and not unknown:
@@ -232,22 +232,18 @@ def named_arguments(method: M) -> M:
             problem = f"has no argument {unknown[0]}=" + (f"; did you mean {meant}=?" if meant is not None else "")
             kind = meant if meant in KINDS else kind
         line = example_call(verb, kind, value, "..., " if n_positional else "")
-        raise RequestError(f"{verb}: {problem}; write for example {line}; other names are {_others(kind)}")
+        others = ", ".join(f"{name}=" for name in names if name in KINDS and name != kind)
+        raise RequestError(f"{verb}: {problem}; write for example {line}; other names are {others}")
 
     return checked  # type: ignore[return-value]  # the same signature
 
 
 def example_call(verb: str, kind: object = "share", value: object = None, before: str = "") -> str:
     """A call to copy, with the value if it is small enough."""
-    is_amount = isinstance(value, int | float) and 0 < value <= LARGEST_COPIED
-    amount = value if is_amount and isinstance(value, float) else 0.05
+    amount = value if isinstance(value, float) and 0 < value <= LARGEST_COPIED else 0.05
     return f".{verb}({before}{kind}={amount})" + (
         f" for {100 * amount:.6g}% of what is left" if kind == "share" else ""
     )
-
-
-def _others(kind: object) -> str:
-    return ", ".join(f"{one}=" for one in KINDS if one != kind)
 
 
 def _label(label: object) -> Label:
