@@ -7,11 +7,15 @@ from hashlib import sha256
 from typing import Any, Self
 
 import plotly.graph_objects as go
+import plotly.io as pio
 from plotly.io.json import to_json_plotly
 
 from dpnb.notebook.plots.svg import svg_of
 
 SVG = "image/svg+xml"
+
+OUTSIDE = ("", "browser", "vscode", "plotly_mimetype", "plotly_mimetype+notebook")
+"""What plotly chooses outside notebooks: it opens a browser, or shows nothing.  Another one was chosen by the user."""
 
 
 class AnswerFigure(go.Figure):  # type: ignore[misc]  # plotly has no types
@@ -19,7 +23,8 @@ class AnswerFigure(go.Figure):  # type: ignore[misc]  # plotly has no types
 
     Its output in a notebook has an SVG beside plotly's JSON: exports and code hosts do not run plotly's script, and
     would show nothing.  There is no SVG of a figure in which more than the title and the size has been changed, since
-    the SVG does not draw all that plotly can.  In a terminal it is text; ``.show()`` opens it in a browser.
+    the SVG does not draw all that plotly can.  In a terminal it is text, which ``.show()`` prints; ``.show("browser")``
+    opens a browser.
     """
 
     @classmethod
@@ -28,6 +33,13 @@ class AnswerFigure(go.Figure):  # type: ignore[misc]  # plotly has no types
         own = cls(figure)
         own.layout.meta = {"text": text, "digest": own._dpnb_digest}  # in the layout, so that copies have them too
         return own
+
+    def show(self, *arguments: Any, **options: Any) -> None:
+        """As in plotly; where there is no notebook and no renderer was chosen, the text is printed."""
+        if arguments or "renderer" in options or _has_kernel() or pio.renderers.default not in OUTSIDE:
+            super().show(*arguments, **options)
+        else:
+            print(repr(self))  # noqa: T201  (output for the user)
 
     def __repr__(self) -> str:
         return self._dpnb_text or str(super().__repr__())
@@ -57,8 +69,7 @@ class AnswerFigure(go.Figure):  # type: ignore[misc]  # plotly has no types
 
     def _ipython_display_(self) -> None:
         # plotly's own method displays neither the SVG nor the text, and opens a browser from a terminal.
-        shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-        if getattr(shell, "kernel", None) is None:
+        if not _has_kernel():
             print(repr(self))  # noqa: T201  (output for the user)
             return
         from IPython.display import display
@@ -68,3 +79,8 @@ class AnswerFigure(go.Figure):  # type: ignore[misc]  # plotly has no types
             super()._ipython_display_()
             return
         display(bundle, raw=True)  # type: ignore[no-untyped-call]
+
+
+def _has_kernel() -> bool:
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return getattr(shell, "kernel", None) is not None
