@@ -348,6 +348,21 @@ class ServiceError(DpnbError):
     """
 
 
+class RefinementWarning(UserWarning):
+    """A refinement costs budget and is not expected to narrow an interval; raised before the charge.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> answer = df["age"].mean().release(mu=0.3)
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     finer = answer.refine(mu=0.301)
+    >>> caught[0].category.__name__
+    'RefinementWarning'
+    """
+
+
 class SchemaWarning(UserWarning):
     """The schema is valid, but some queries that it suggests will be refused.
 

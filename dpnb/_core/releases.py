@@ -20,6 +20,7 @@ from dpnb._core.group_sources import GroupValues, measurement_ids
 from dpnb._core.history.words import AnswerReader
 from dpnb._core.pricing.estimation import EstimateReader, Squares
 from dpnb._core.pricing.influence import released_coefficients, scores_query, squares_query
+from dpnb._core.pricing.previews import preview_each, previews, warn_without_gain
 from dpnb._core.pricing.pricer import QueryPricer, refuse_separate_shares
 from dpnb._core.pricing.query_state import Released, batch_table_of, request_of
 from dpnb._plan.identity import query_key
@@ -39,6 +40,7 @@ from dpnb.results.bounds import BoundsAnswer
 from dpnb.results.estimates.noisy import Cells, IntervalArrays
 from dpnb.results.estimates.outputs import TableLayout, dates_of
 from dpnb.results.estimates.regression import RegressionNumbers
+from dpnb.results.preview import Amounts, Preview, Previews
 from dpnb.results.regression import RegressionAnswer
 
 # --- releases of one session ------------------------------------------------------------------------------------------
@@ -229,7 +231,16 @@ class _PipelineReference(NotCopyable):
             yield self.releases.pricer.tables.group_keys(answer.plan, groups)
 
     def refine(self, answer: Answer, target: Target) -> Answer:
-        return self.with_population(self.releases.release(Release(answer.plan, answer.view, target)))
+        request = Release(answer.plan, answer.view, target)
+        if target.kind != "within" and not self.releases.executor.find(request):  # what was answered before is free
+            warn_without_gain(self.releases.pricer, answer.plan, answer.view, target)
+        return self.with_population(self.releases.release(request))
+
+    def preview(self, answer: Answer, amounts: Amounts, options: dict[str, Any]) -> Preview | Previews:
+        pricer, plan, view = self.releases.pricer, answer.plan, answer.view
+        return preview_each(
+            pricer, plan, amounts, options, lambda targets: previews(pricer, plan, view, targets, self.releases.notice)
+        )
 
     def population(self, answer: Answer, target: Target) -> Answer:
         """The same answer with population intervals, from squares of influences that are measured now."""

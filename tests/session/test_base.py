@@ -11,7 +11,7 @@ import pytest
 import dpnb
 from contracts.interactive import opened
 from dpnb.interactive import launch_verbs
-from dpnb.query.query import PreviewTarget, PreviewTargets
+from dpnb.results.preview import PreviewTarget, PreviewTargets
 from dpnb.session import BaseSession
 from dpnb.session.session import SessionOptions
 
