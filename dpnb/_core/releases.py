@@ -37,6 +37,7 @@ from dpnb.ledger import Charge
 from dpnb.progress import Stage, at, work
 from dpnb.results.answer import Answer
 from dpnb.results.bounds import BoundsAnswer
+from dpnb.results.estimates.expected import requested_in_rank
 from dpnb.results.estimates.noisy import Cells, IntervalArrays
 from dpnb.results.estimates.outputs import TableLayout, dates_of
 from dpnb.results.estimates.regression import RegressionNumbers
@@ -168,6 +169,7 @@ class ReleasePipeline(NotCopyable):
             cost_fraction=cost[1],
             total_loss=total_loss,
             n_observations=len(refinement.observations),
+            requested_in_rank=requested_in_rank(view, request.target),
             time=time,
             origin=_PipelineReference(self, query, request, charges),
             **more,

@@ -88,6 +88,8 @@ class Answer(Estimates, Previewable):
     remarks : tuple of (str, str), or callable
         What the released numbers suggest about the declaration: the id of an explanation, and the text.  A callable is
         called when they are first needed.
+    requested_in_rank : str or None
+        What was requested by ``within=``, in words, where that is in rows of rank.
     worst_case : bool
         Whether the cost is the charge of a unit that the query affects in full; other units were charged less or
         nothing.
@@ -117,6 +119,7 @@ class Answer(Estimates, Previewable):
     origin: SessionReference
     remarks: Deferred[tuple[tuple[str, str], ...]] = Deferred()  # noqa: RUF009  (a descriptor)
     worst_case: bool = False
+    requested_in_rank: str | None = None
 
     def refine(
         self,

@@ -144,6 +144,8 @@ class Preview(Unreleased, Displayed):
         not enough.
     parts : tuple of (str, str)
         The price of each part, in words, if the release makes several charges one after another.
+    output_units : tuple of str or None
+        For statistics side by side, the unit of each one's error where it is rows of rank, else None.
     rank_note : str or None
         For quantiles, what the errors in rank leave out, as a clause; shown next to the expected errors.
 
@@ -185,6 +187,7 @@ class Preview(Unreleased, Displayed):
     least_half_widths: Cells | None = None
     participation: str | None = None
     count_needed: CountNeeded | None = None
+    output_units: tuple[str | None, ...] = ()
     rank_note: str | None = None
     left_out: tuple[tuple[str, str], ...] = ()
     parts: tuple[tuple[str, str], ...] = ()

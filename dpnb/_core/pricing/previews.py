@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 
 from dpnb._compile.explanation import contribution, explanation, left_out
+from dpnb._core.pricing.forecasts import known_ranks
 from dpnb._core.pricing.pricer import QueryPricer, refuse_after_final
 from dpnb._core.pricing.public_knowledge import RowCounts, count_code, count_needed, rows_needed
 from dpnb._core.pricing.query_state import QueryState
@@ -30,8 +31,8 @@ from dpnb.copying import NotCopyable
 from dpnb.errors import DpnbError, RefinementWarning, RequestError
 from dpnb.mechanisms.calibration import sigma_for
 from dpnb.mechanisms.partition_selection import threshold_for
-from dpnb.render.numbers import format_cost, format_number
-from dpnb.results.estimates.expected import RANK, in_rank, rank_note
+from dpnb.render.numbers import describe_error, format_cost, format_number
+from dpnb.results.estimates.expected import RANK, in_rank, output_units, rank_note
 from dpnb.results.estimates.noisy import Cells
 from dpnb.results.estimates.outputs import outputs_of
 from dpnb.results.preview import GAIN, Amounts, CountNeeded, Preview, Previews
@@ -154,6 +155,13 @@ class _PreviewedQuery(NotCopyable):
             left_out(self._state.query, self._pricer.tables.unit(self._plan.source), self._pricer.tables.units)
         )
 
+    @cached_property
+    def _rows_in_rank(self) -> RowCounts | None:
+        return self._pricer.rows_in_rank(self._state)
+
+    def _known(self, errors: Cells | None) -> Cells | None:
+        return known_ranks(errors, self._state, self._rows_in_rank)
+
     def preview(self, target: Target, notice: str | None) -> Preview:
         pricer, plan, view, filter_ = self._pricer, self._plan, self._view, self._filter
         account = pricer.account
@@ -166,12 +174,13 @@ class _PreviewedQuery(NotCopyable):
         model = forecast.error_model()
         counted = guarantee.to_filter_loss(cost)
         cost_fraction, after = account.forecast(counted)
-        errors, least, assumed, at_once = model.current, None, None, None
+        current = errors = self._known(model.current)
+        least, assumed, at_once = None, None, None
         if cost.mu_squared:
             scale = _scale(state, total)
-            errors, assumed = model.expected(scale), forecast.assumption(scale)
-            if errors is not None and model.current is not None:
-                errors, at_once = np.minimum(errors, model.current), forecast.in_one_release(scale)
+            errors, assumed = self._known(model.expected(scale)), forecast.assumption(scale)
+            if errors is not None and current is not None:
+                errors, at_once = np.minimum(errors, current), self._known(forecast.in_one_release(scale))
             if rows is not None and rows.most is not None:
                 least = forecast.least(scale)
         fits = filter_.admits(counted)
@@ -199,12 +208,13 @@ class _PreviewedQuery(NotCopyable):
             refinement_note=guarantee.refining,
             assumption=_assumption(state, rows, errors, total, target),
             assumed_description=None if errors is None else assumed,
-            current_half_widths=model.current,
+            current_half_widths=current,
             half_widths_in_one_release=at_once,
             notice=notice,
             participation=_participation(filter_, counted, is_standalone=state.is_standalone),
             count_needed=self._count_needed if forecast.rows_would_help(errors) else None,
-            rank_note=rank_note(query, view),
+            output_units=output_units(view),
+            rank_note=rank_note(query),
         )
 
 
@@ -220,6 +230,18 @@ def count_to_release(pricer: QueryPricer, plan: Plan, view: AnyView) -> Plan | N
         rows = pricer.row_counts(state)
         forecast = pricer.forecast(state, target_from(mu=1), None if rows is None else rows.for_display)
         return count if forecast.rows_would_help(forecast.error_model().expected(1.0)) else None
+
+
+def error_at(pricer: QueryPricer, state: QueryState, target: Target, total: GDP) -> str | None:
+    """The expected error at a total loss in few words, for a refusal; None if it is not known."""
+    rows = pricer.row_counts(state)
+    errors = pricer.forecast(state, target, None if rows is None else rows.for_display).error_model()
+    widths = known_ranks(errors.expected(_scale(state, total)), state, pricer.rows_in_rank(state))
+    if widths is None or not np.isfinite(widths).any():
+        return None
+    unit = RANK if in_rank(state.view) else answer_unit(state.query.plan.aggregation, state.view)
+    outputs = outputs_of(state.view)
+    return describe_error(widths, outputs, decimal_down(target.confidence), unit, units=output_units(state.view))
 
 
 def _participation(filter_: Filter, cost: Loss, *, is_standalone: bool) -> str | None:
