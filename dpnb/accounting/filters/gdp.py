@@ -225,11 +225,10 @@ class GDPFilter(SumFilter[GaussianLoss]):
 
     @property
     def rule(self) -> str:
-        one = self.budget
-        reserve, mu = map(display_down, (decimal_down(one.epsilon), decimal_sqrt_down(one.mu_squared)))
+        reserve, mu = map(display_down, (decimal_down(self.budget.epsilon), decimal_sqrt_down(self.budget.mu_squared)))
         if self._is_pure:
             return f"the sum of the epsilons must stay within {reserve}"
-        beside = f", and the sum of the epsilons in pure DP within the reserve {reserve}" if one.epsilon else ""
+        beside = f", and the sum of the epsilons in pure DP within the reserve {reserve}" if self.budget.epsilon else ""
         return f"the sum of mu^2 must stay within {mu}^2{self._delta_rule}{beside}"
 
     def guaranteed_epsilon(self, delta: Number) -> float:
