@@ -72,11 +72,11 @@ class BudgetExceeded(DpnbError):  # noqa: N818  (the public name describes the e
     ...     df.count().release(mu=5)
     ... except dpnb.errors.BudgetExceeded as error:
     ...     print(textwrap.fill(str(error), 66))
-    count of rows: requested more than 1000% of the budget (mu=5.0),
-    and 100.0% is left; the largest that fits is
-    mu=0.4462606013236759, or share=1; the sum of mu^2 must stay
-    within 0.4462606013236759^2, and the sum of the losses' deltas
-    within 1e-07; nothing was charged and the session continues
+    count of rows: requested more than 1000% of the budget (mu=5), and
+    100.0% is left; the largest that fits is mu=0.4462, or share=1,
+    for ± 9.3 rows at 95% (noise); the sum of mu^2 must stay within
+    0.4462^2, and the sum of the losses' deltas within 1e-7; nothing
+    was charged and the session continues
     """
 
 
@@ -255,10 +255,11 @@ class ErrorEstimateUnavailable(DpnbError):  # noqa: N818
     ...     print(textwrap.fill(str(error), 66))
     within: the error of the mean of cost where age > 65 depends on
     how many rows there are, which no released count shows clearly
-    enough; release the count of cost where age > 65 first
-    (session.frame[session.frame['age'] > 65]['cost'].count()), with a
-    noise scale of at most 1/30 of it, or choose the budget with mu=,
-    rho=, epsilon= or share=
+    enough; release the count of cost where age > 65 first, by
+    session.frame[session.frame['age'] >
+    65]['cost'].count().release(share=0.01), until its noise scale is
+    at most 1/30 of it, or choose the budget instead, as in
+    .release(share=0.05)
     """
 
 

@@ -358,7 +358,7 @@ class Previewable:
         GDP(mu=0.1)
         >>> len(query.preview(mu=[0.05, 0.1]).to_pandas())
         2
-        >>> query.release(mu=0.1).preview(mu=0.2).gain > 0.4
+        >>> query.release(mu=0.1).preview(mu=0.4).gain > 0.25
         True
         """
         options = {"confidence": confidence, "simultaneous": simultaneous, "final": final, "groups": groups}

@@ -177,7 +177,7 @@ def test_after_a_look_a_target_is_met_by_what_the_look_told(name: str) -> None:
     ask, within = LOOKED_AT[name]
     made = session(budget=dpnb.Budget.gdp(10**5))
     query = ask(made.frame)
-    with pytest.raises(ErrorEstimateUnavailable, match=r"release the count of|release it with"):
+    with pytest.raises(ErrorEstimateUnavailable, match=r"release the count of|choose the budget instead"):
         query.preview(within=within)
     first = query.release(mu=300 if name == "regress" else 30)
     column = -1 if name == "regress" else 0

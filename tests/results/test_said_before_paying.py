@@ -17,6 +17,8 @@ from dpnb.errors import BudgetExceeded, ErrorEstimateUnavailable, RefinementWarn
 from dpnb.notebook.picker_state import make_state
 from dpnb.results.preview import Preview, Previews
 
+pytestmark = pytest.mark.filterwarnings("error::dpnb.errors.RefinementWarning")
+
 BUDGET = dpnb.Budget(epsilon=2, delta=1e-6)
 ROWS = 4360
 TABLE = pd.DataFrame({"los": np.arange(ROWS) % 50 + 1, "g": np.arange(ROWS) % 3})

@@ -64,5 +64,5 @@ def test_options_of_rehearse_and_preview_are_the_arguments_of_what_they_stand_fo
 def test_a_wrong_argument_names_the_method_that_was_called(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match=r"Session\.rehearse\(\) got an unexpected keyword argument 'nam'"):
         dpnb.Session.rehearse(nam="a", budget=dpnb.Budget.gdp(1), schema={"x": dpnb.Bounded(0, 1)})  # type: ignore[call-arg]
-    with pytest.raises(TypeError, match=r"Query\.preview\(\) got an unexpected keyword argument 'wihtin'"):
+    with pytest.raises(TypeError, match=r"\.preview\(\) got an unexpected keyword argument 'wihtin'"):
         opened(tmp_path).frame.count().preview(wihtin=3)  # type: ignore[call-overload]
