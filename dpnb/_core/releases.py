@@ -169,7 +169,7 @@ class ReleasePipeline(NotCopyable):
             cost_fraction=cost[1],
             total_loss=total_loss,
             n_observations=len(refinement.observations),
-            requested_in_rank=requested_in_rank(view, request.target),
+            requested_in_rank=None if request.target.kind != "within" else requested_in_rank(view, request.target),
             time=time,
             origin=_PipelineReference(self, query, request, charges),
             **more,

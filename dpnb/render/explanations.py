@@ -255,9 +255,9 @@ _WARNINGS = [
     ErrorExplanation(
         "clear-of-noise",
         "Clear of the noise",
-        "A largest or smallest value is that of a rank which is clear of the noise, since the last rows cannot be "
-        "distinguished from it. The number of rows beyond is a bound at the confidence of the interval, from the noise "
-        "and the declaration alone; it is the same whether or not there are such rows.",
+        "A largest or smallest value is that of a rank which is clear of the noise, so more extreme ones may exist in "
+        "the last rows; their number is a bound at the confidence of the interval, computed from the noise alone, and "
+        "the same whether or not there are such rows.",
         "Refine the answer, or ask for a quantile such as .quantile(0.99), which needs no last row.",
     ),
     ErrorExplanation(

@@ -197,7 +197,7 @@ REQUESTS: dict[str, Case] = {
     ),
     "within of a regression": (
         lambda q: q.frame.regress("visits", on="income").release(within=0.1),
-        r"within=\{|first",
+        "choose the budget instead",
     ),
     "within of a discovery": (lambda q: q.discovery.release(within=3), "mu="),
     "groups, an unknown one": (lambda q: q.towns.release(mu=0.1, groups=["west"]), "can have; its values are"),

@@ -160,7 +160,8 @@ class _PreviewedQuery(NotCopyable):
         return self._pricer.rows_in_rank(self._state)
 
     def _known(self, errors: Cells | None) -> Cells | None:
-        return known_ranks(errors, self._state, self._rows_in_rank)
+        rows = self._rows_in_rank
+        return errors if rows is None else known_ranks(errors, self._state, rows)
 
     def preview(self, target: Target, notice: str | None) -> Preview:
         pricer, plan, view, filter_ = self._pricer, self._plan, self._view, self._filter
