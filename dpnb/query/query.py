@@ -15,7 +15,7 @@ from dpnb._core.pricing.previews import count_to_release, explain, preview_each,
 from dpnb._plan.measurements import AnyView, Count, CumulativeCount, PlainView
 from dpnb._plan.plan import Plan, title_of
 from dpnb._request import ALWAYS, Conditions, Release
-from dpnb._target import Target, Within, target_from
+from dpnb._target import Target, Within, named_arguments, target_from
 from dpnb.accounting.exact import Number
 from dpnb.copying import safe_repr
 from dpnb.errors import PlanError
@@ -90,6 +90,7 @@ class Query(RecordedAnswers, Previewable, SelectionMethods):
     def _previewed(self, targets: Iterable[Target]) -> list[Preview]:
         return previews(self.runner.pricer, self.plan, self.view, targets, self.runner.notice)
 
+    @named_arguments
     def release(
         self,
         *,

@@ -19,7 +19,7 @@ from dpnb._plan.measurements import (
     Sum,
 )
 from dpnb._plan.plan import Plan
-from dpnb._target import Keys, Target, Within, target_from
+from dpnb._target import Keys, Target, Within, named_arguments, target_from
 from dpnb.accounting.exact import Number
 from dpnb.accounting.losses import GDP
 from dpnb.errors import DpnbError, PlanError, RequestError
@@ -35,9 +35,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NOT_COMBINABLE = "each observation of a discovery has its own groups, so the observations cannot be combined"
-
-ORDERED = (Cut, ExtractDatePart, Period)
-"""Expressions whose values have an order that is not that of their labels."""
 
 
 class SessionReference(Protocol):
@@ -95,6 +92,8 @@ class Answer(Estimates, Previewable):
         nothing.
     origin : SessionReference
         Reference to the session; that of a copy refuses.
+    was_known : bool
+        Whether it is a refinement that measured nothing, since the answer before it was at least as precise.
 
     Examples
     --------
@@ -120,7 +119,9 @@ class Answer(Estimates, Previewable):
     remarks: Deferred[tuple[tuple[str, str], ...]] = Deferred()  # noqa: RUF009  (a descriptor)
     worst_case: bool = False
     requested_in_rank: str | None = None
+    was_known: bool = False
 
+    @named_arguments
     def refine(
         self,
         *,
@@ -162,8 +163,10 @@ class Answer(Estimates, Previewable):
         """
         self._refuse_discovery("refine")
         with self.origin.refining(self, groups) as keys:
-            target = target_from(mu, rho, epsilon, share, within, confidence, simultaneous, final, keys)
-            return replace(self.origin.refine(self, target), is_two_way=self.is_two_way)
+            target = target_from(mu, rho, epsilon, share, within, confidence, simultaneous, final, keys, verb="refine")
+            found = self.origin.refine(self, target)
+        known = found.measurement_ids == self.measurement_ids
+        return replace(found, is_two_way=self.is_two_way, was_known=known)
 
     def _preview_of(self, amounts: Amounts, options: dict[str, Any]) -> Preview | Previews:
         self._refuse_discovery("preview")
@@ -173,6 +176,7 @@ class Answer(Estimates, Previewable):
         if isinstance(self.plan.aggregation, Discovery):
             raise RequestError(f"{verb}: {NOT_COMBINABLE}; release a new discovery, or query the discovered groups")
 
+    @named_arguments
     def population(
         self,
         *,
@@ -210,7 +214,7 @@ class Answer(Estimates, Previewable):
         >>> low < answer.interval[0] and answer.interval[1] < high
         True
         """
-        return self.origin.population(self, target_from(mu, rho, epsilon, share))
+        return self.origin.population(self, target_from(mu, rho, epsilon, share, verb="population"))
 
     @property
     def _population_remedy(self) -> str:
@@ -255,16 +259,15 @@ class Answer(Estimates, Previewable):
     def _has_ordered_keys(self, level: int) -> bool:
         """Whether the keys of a level are ranges of numbers or parts of dates: a released answer has them in order."""
         groups = self.plan.group_by  # empty for a discovery
-        return level < len(groups) and isinstance(groups[level].expression, ORDERED)
+        return level < len(groups) and isinstance(groups[level].expression, Cut | ExtractDatePart | Period)
 
     @property
     def _axis_names(self) -> tuple[str, ...]:
         groups = self.plan.group_by  # empty for a discovery, whose groups are columns
         if len(groups) != len(self.names):
             return self.names
-        return tuple(
-            f"{name}{zones_in_words(group.expression)}" for name, group in zip(self.names, groups, strict=True)
-        )
+        named = zip(self.names, groups, strict=True)
+        return tuple(f"{name}{zones_in_words(group.expression)}" for name, group in named)
 
     def _ranks(self, level: int) -> dict[Key, int]:
         if self._has_ordered_keys(level):

@@ -11,7 +11,7 @@ import numpy as np
 
 from dpnb._plan.plan import Plan
 from dpnb._plan.unreleased import Unreleased
-from dpnb._target import TargetKind, Within
+from dpnb._target import TargetKind, Within, named_arguments
 from dpnb.accounting.exact import Number
 from dpnb.accounting.losses import GDP
 from dpnb.results.display import Displayed
@@ -319,6 +319,7 @@ class Previewable:
     def preview(self, **target: Unpack[PreviewTarget]) -> Preview: ...
     @overload
     def preview(self, **targets: Unpack[PreviewTargets]) -> Previews: ...
+    @named_arguments
     def preview(
         self,
         *,

@@ -88,9 +88,9 @@ def preview_each(
         raise RequestError(f"preview: {lists[0]} must name at least one amount; got an empty list")
     options = {**options, "groups": pricer.tables.group_keys(plan, options.get("groups"))}
     if not lists:
-        return previewed([target_from(**given, **options)])[0]
+        return previewed([target_from(**given, **options, verb="preview")])[0]
     if len(given) > 1:
-        refuse_kinds({**given, lists[0]: given[lists[0]][0]})
+        refuse_kinds({**given, lists[0]: given[lists[0]][0]}, "preview")
     return Previews(tuple(previewed(target_of(lists[0], amount, **options) for amount in given[lists[0]])))
 
 
@@ -108,7 +108,7 @@ def warn_without_gain(pricer: QueryPricer, plan: Plan, view: AnyView, target: Ta
                 f"{found.description}; {_least_gain(pricer, plan, view, target, found.total_loss)}; "
                 "answer.preview(...) shows beforehand what a refinement buys",
                 RefinementWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
 
 

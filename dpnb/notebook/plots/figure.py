@@ -6,18 +6,29 @@ import sys
 from typing import Any
 
 import plotly.graph_objects as go
+import plotly.io as pio
 
 from dpnb.notebook.plots.svg import svg_of
 
 SVG = "image/svg+xml"
+
+OUTSIDE = ("", "browser", "vscode", "plotly_mimetype", "plotly_mimetype+notebook")
+"""What plotly chooses outside notebooks: it opens a browser, or shows nothing.  Another one was chosen by the user."""
 
 
 class AnswerFigure(go.Figure):  # type: ignore[misc]  # plotly has no types
     """A figure of plotly.
 
     Its output in a notebook has an SVG beside plotly's JSON: exports and code hosts do not run plotly's script, and
-    would show nothing.  In a terminal it is text; ``.show()`` opens it in a browser.
+    would show nothing.  In a terminal it is text, which ``.show()`` prints; ``.show("browser")`` opens a browser.
     """
+
+    def show(self, *arguments: Any, **options: Any) -> None:
+        """As in plotly; where there is no notebook and no renderer was chosen, the text is printed."""
+        if arguments or "renderer" in options or _has_kernel() or pio.renderers.default not in OUTSIDE:
+            super().show(*arguments, **options)
+        else:
+            print(repr(self))  # noqa: T201  (output for the user)
 
     def __repr__(self) -> str:
         return self._dpnb_text or str(super().__repr__())
@@ -35,8 +46,7 @@ class AnswerFigure(go.Figure):  # type: ignore[misc]  # plotly has no types
 
     def _ipython_display_(self) -> None:
         # plotly's own method displays neither the SVG nor the text, and opens a browser from a terminal.
-        shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-        if getattr(shell, "kernel", None) is None:
+        if not _has_kernel():
             print(repr(self))  # noqa: T201  (output for the user)
             return
         from IPython.display import display
@@ -46,3 +56,8 @@ class AnswerFigure(go.Figure):  # type: ignore[misc]  # plotly has no types
             super()._ipython_display_()
             return
         display(bundle, raw=True)  # type: ignore[no-untyped-call]
+
+
+def _has_kernel() -> bool:
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return getattr(shell, "kernel", None) is not None
