@@ -72,11 +72,11 @@ class BudgetExceeded(DpnbError):  # noqa: N818  (the public name describes the e
     ...     df.count().release(mu=5)
     ... except dpnb.errors.BudgetExceeded as error:
     ...     print(textwrap.fill(str(error), 66))
-    count of rows: requested more than 1000% of the budget (mu=5.0),
-    and 100.0% is left; the largest that fits is
-    mu=0.4462606013236759, or share=1; the sum of mu^2 must stay
-    within 0.4462606013236759^2, and the sum of the losses' deltas
-    within 1e-07; nothing was charged and the session continues
+    count of rows: requested more than 1000% of the budget (mu=5), and
+    100.0% is left; the largest that fits is mu=0.4462, or share=1,
+    for ± 9.3 rows at 95% (noise); the sum of mu^2 must stay within
+    0.4462^2, and the sum of the losses' deltas within 1e-7; nothing
+    was charged and the session continues
     """
 
 
@@ -256,10 +256,11 @@ class ErrorEstimateUnavailable(DpnbError):  # noqa: N818
     ...     print(textwrap.fill(str(error), 66))
     within: the error of the mean of cost where age > 65 depends on
     how many rows there are, which no released count shows clearly
-    enough; release the count of cost where age > 65 first
-    (session.frame[session.frame['age'] > 65]['cost'].count()), with a
-    noise scale of at most 1/30 of it, or choose the budget with mu=,
-    rho=, epsilon= or share=
+    enough; release the count of cost where age > 65 first, by
+    session.frame[session.frame['age'] >
+    65]['cost'].count().release(share=0.01), until its noise scale is
+    at most 1/30 of it, or choose the budget instead, as in
+    .release(share=0.05)
     """
 
 
@@ -346,6 +347,21 @@ class ServiceError(DpnbError):
 
     If the service failed after it charged a request, the charge stands; repeating the request with the same arguments
     takes up the same charge.
+    """
+
+
+class RefinementWarning(UserWarning):
+    """A refinement costs budget and is not expected to narrow an interval; raised before the charge.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> answer = df["age"].mean().release(mu=0.3)
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     finer = answer.refine(mu=0.301)
+    >>> caught[0].category.__name__
+    'RefinementWarning'
     """
 
 

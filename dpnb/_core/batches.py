@@ -20,7 +20,7 @@ from dpnb._core.pricing.batch_design import (
     plan_batch,
     words_of,
 )
-from dpnb._core.pricing.forecasts import ExpectedErrors
+from dpnb._core.pricing.forecasts import ExpectedErrors, known_ranks
 from dpnb._core.pricing.query_state import plan_of
 from dpnb._core.releases import ReleasePipeline
 from dpnb._plan.description import answer_unit
@@ -35,7 +35,7 @@ from dpnb.ledger import Charge
 from dpnb.progress import Stage, at, work
 from dpnb.results.answer import Answer
 from dpnb.results.batch import BatchAnswer, BatchPreview, PlannedQuery
-from dpnb.results.estimates.expected import RANK, in_rank, rank_note
+from dpnb.results.estimates.expected import RANK, in_rank, output_units, rank_note
 from dpnb.results.estimates.outputs import outputs_of
 
 
@@ -98,14 +98,15 @@ class BatchPipeline(NotCopyable):
         rows = self._pricer.row_counts(state)
         schema = self._pricer.tables.schema(plan.source)
         forecast = ExpectedErrors(state, target, rows if rows is None else rows.for_display, schema)
-        errors = forecast.error_model().expected(scale)
+        errors = known_ranks(forecast.error_model().expected(scale), state, self._pricer.rows_in_rank(state))
         return PlannedQuery(
             description=describe_plan(plan, view),
             loss=GDP(decimal_sqrt_up(query.l2_sensitivity_squared / exact(scale) ** 2)),
             half_widths=errors,
             outputs=outputs_of(view),
             error_unit=RANK if in_rank(view) else answer_unit(plan.aggregation, view),
-            rank_note=rank_note(query, view),
+            output_units=output_units(view),
+            rank_note=rank_note(query),
             least_half_widths=forecast.least(scale),
             assumed_description=None if errors is None else forecast.assumption(scale),
         )

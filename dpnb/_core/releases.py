@@ -20,6 +20,7 @@ from dpnb._core.group_sources import GroupValues, measurement_ids
 from dpnb._core.history.words import AnswerReader
 from dpnb._core.pricing.estimation import EstimateReader, Squares
 from dpnb._core.pricing.influence import released_coefficients, scores_query, squares_query
+from dpnb._core.pricing.previews import preview_each, previews, warn_without_gain
 from dpnb._core.pricing.pricer import QueryPricer, refuse_separate_shares
 from dpnb._core.pricing.query_state import Released, batch_table_of, request_of
 from dpnb._plan.identity import query_key
@@ -36,9 +37,11 @@ from dpnb.ledger import Charge
 from dpnb.progress import Stage, at, work
 from dpnb.results.answer import Answer
 from dpnb.results.bounds import BoundsAnswer
+from dpnb.results.estimates.expected import requested_in_rank
 from dpnb.results.estimates.noisy import Cells, IntervalArrays
 from dpnb.results.estimates.outputs import TableLayout, dates_of
 from dpnb.results.estimates.regression import RegressionNumbers
+from dpnb.results.preview import Amounts, Preview, Previews
 from dpnb.results.regression import RegressionAnswer
 
 # --- releases of one session ------------------------------------------------------------------------------------------
@@ -166,6 +169,7 @@ class ReleasePipeline(NotCopyable):
             cost_fraction=cost[1],
             total_loss=total_loss,
             n_observations=len(refinement.observations),
+            requested_in_rank=None if request.target.kind != "within" else requested_in_rank(view, request.target),
             time=time,
             origin=_PipelineReference(self, query, request, charges),
             **more,
@@ -229,7 +233,16 @@ class _PipelineReference(NotCopyable):
             yield self.releases.pricer.tables.group_keys(answer.plan, groups)
 
     def refine(self, answer: Answer, target: Target) -> Answer:
-        return self.with_population(self.releases.release(Release(answer.plan, answer.view, target)))
+        request = Release(answer.plan, answer.view, target)
+        if target.kind != "within" and not self.releases.executor.find(request):  # what was answered before is free
+            warn_without_gain(self.releases.pricer, answer.plan, answer.view, target)
+        return self.with_population(self.releases.release(request))
+
+    def preview(self, answer: Answer, amounts: Amounts, options: dict[str, Any]) -> Preview | Previews:
+        pricer, plan, view = self.releases.pricer, answer.plan, answer.view
+        return preview_each(
+            pricer, plan, amounts, options, lambda targets: previews(pricer, plan, view, targets, self.releases.notice)
+        )
 
     def population(self, answer: Answer, target: Target) -> Answer:
         """The same answer with population intervals, from squares of influences that are measured now."""

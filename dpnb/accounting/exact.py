@@ -143,6 +143,12 @@ def display_down(x: float, digits: int = 4) -> str:
     return _few_digits(x, digits, ROUND_FLOOR)
 
 
+def amount_text(amount: Fraction, up: bool, digits: int | None = None) -> str:
+    """An amount in a message, rounded up for a loss, and down for a budget; with the digits of a double by default."""
+    number = decimal_up(amount) if up else decimal_down(amount)
+    return repr(number) if digits is None else (display_up if up else display_down)(number, digits)
+
+
 def few_digits_down(share: float) -> float:
     """A share of the budget, at least 0, rounded down to six digits, so that it prints as a short number; or NaN.
 

@@ -40,7 +40,7 @@ from dpnb.render.numbers import format_percent_down, format_percent_up, percent
 from dpnb.render.previews import describe_expected_error, error_words, in_one_release
 from dpnb.results.answer import Answer
 from dpnb.results.estimates.expected import RANK
-from dpnb.results.preview import Preview
+from dpnb.results.preview import GAIN, Preview
 from dpnb.session.gauges import finite
 
 STEPS = 40
@@ -63,10 +63,6 @@ MAX_MU = 0.5
 
 PRESET_MUS = {"glance": 0.02, "talk": 0.05, "print": 0.1}
 """The largest mu that each preset adds without a budget."""
-
-GAIN = 0.25
-"""By how much a refinement narrows the widest interval at least, where what is left can buy that; else by half of what
-it can."""
 
 ALL = "1"
 
@@ -192,7 +188,10 @@ def _steps_without_budget(query: Query, best: Answer | None) -> list[Step]:
 
 
 def _worthwhile(steps: list[Step], whole: Preview) -> list[Step]:
-    """Those that narrow an interval; of refinements, those that narrow the widest one by `GAIN`, if any can."""
+    """Those that narrow an interval; of refinements, those that narrow the widest one by `GAIN`, if any can.
+
+    If none can, those that narrow it by half of what the whole does.
+    """
     least = None if whole.gain is None else GAIN if whole.gain >= GAIN else whole.gain / 2
     options = [one for one in steps if one[1].cost.mu_squared and one[1].narrows_interval]
     return [one for one in options if least is None or (one[1].gain or 0.0) >= least]

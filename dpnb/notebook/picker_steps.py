@@ -18,7 +18,7 @@ from dpnb.errors import DpnbError
 from dpnb.ledger import ROOT
 from dpnb.notebook.confirmation import large_share, short_amount, with_cost
 from dpnb.query.query import Query
-from dpnb.render.numbers import format_cost, format_mu_up, format_percent_up
+from dpnb.render.numbers import error_amount, format_cost, format_mu_up, format_percent_up
 from dpnb.render.previews import FIRST_MU, FIRST_SHARE, describe_expected_error
 from dpnb.results.answer import Answer
 from dpnb.results.preview import Preview
@@ -100,6 +100,8 @@ def make_step(count: Query) -> CountStep | None:
     cost = preview.cost.words
     if preview.has_budget:
         cost = f"{format_percent_up(preview.cost_fraction)} of the budget"
+    if preview.half_widths is not None:
+        cost += f", {error_amount(preview.half_widths, preview.outputs)} rows"
     text, label = f"Expected error unknown: it depends on {rows}.", f"Release the number of rows first ({cost})"
     if best is not None:
         text = "Expected error unknown"

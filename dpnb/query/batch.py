@@ -11,13 +11,14 @@ from msgspec.structs import replace as replace_struct
 
 from dpnb._core.batches import BatchPipeline
 from dpnb._core.pricing.batch_design import Queries
+from dpnb._core.pricing.previews import proposed_targets
 from dpnb._plan.plan import describe_plan, group_keys
 from dpnb._target import KINDS, Target, Within, named_arguments, target_from
 from dpnb.accounting.exact import Number
 from dpnb.copying import safe_repr
 from dpnb.errors import PlanError, RequestError
 from dpnb.query.largest_groups import PreviewedOnDisplay
-from dpnb.query.query import Query, proposed_targets
+from dpnb.query.query import Query
 from dpnb.query.regression import RegressionQuery
 from dpnb.results.batch import BatchAnswer, BatchPreview, TableWithMargins, table_with_margins
 from dpnb.results.display import to_html

@@ -2,35 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, ClassVar, TypedDict, Unpack, overload
+from typing import Any, ClassVar
 
 from msgspec.structs import replace as replace_fields
 
 from dpnb._core.core import SessionCore
-from dpnb._core.pricing.previews import count_to_release, explain, previews
+from dpnb._core.pricing.previews import count_to_release, explain, preview_each, previews
 from dpnb._plan.measurements import AnyView, Count, CumulativeCount, PlainView
 from dpnb._plan.plan import Plan, title_of
 from dpnb._request import ALWAYS, Conditions, Release
-from dpnb._target import KINDS, Target, TargetKind, Within, named_arguments, refuse_kinds, target_from, target_of
+from dpnb._target import Target, Within, named_arguments, target_from
 from dpnb.accounting.exact import Number
 from dpnb.copying import safe_repr
-from dpnb.errors import PlanError, RequestError
+from dpnb.errors import PlanError
 from dpnb.query.largest_groups import SelectionMethods
 from dpnb.query.recorded import RecordedAnswers
 from dpnb.results.answer import Answer
 from dpnb.results.display import Explanation
 from dpnb.results.estimates.outputs import outputs_of
-from dpnb.results.preview import Preview, Previews
-
-PICKER_STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
-"""Shares of the remaining budget that are proposed."""
-
-PICKER_MUS = (0.02, 0.05, 0.1, 0.2, 0.5)
-"""What is proposed without a budget, of which there are no shares."""
+from dpnb.results.preview import Amounts, Preview, Previewable, Previews
 
 
 def checked_query(runner: SessionCore, plan: Plan, view: AnyView) -> Query:
@@ -39,41 +33,7 @@ def checked_query(runner: SessionCore, plan: Plan, view: AnyView) -> Query:
     return Query(plan, view, runner)
 
 
-def proposed_targets(*, has_budget: bool) -> dict[TargetKind, tuple[float, ...]]:
-    """The amounts of the targets that a preview without arguments shows, by their kind."""
-    return {"share": PICKER_STEPS} if has_budget else {"mu": PICKER_MUS}
-
-
-class PreviewOptions(TypedDict, total=False):
-    """The arguments of a preview other than its target, for the overloads of `Query.preview`."""
-
-    confidence: Number
-    simultaneous: bool
-    final: bool
-    groups: object
-
-
-class PreviewTarget(PreviewOptions, total=False):
-    """One target."""
-
-    mu: Number | None
-    rho: Number | None
-    epsilon: Number | None
-    share: Number | None
-    within: Within | None
-
-
-class PreviewTargets(PreviewOptions, total=False):
-    """Several amounts of one target."""
-
-    mu: Sequence[Number]
-    rho: Sequence[Number]
-    epsilon: Sequence[Number]
-    share: Sequence[Number]
-    within: Sequence[Within]
-
-
-class Query(RecordedAnswers, SelectionMethods):
+class Query(RecordedAnswers, Previewable, SelectionMethods):
     """A query of a session.  Free until it is released.
 
     A query is not a number: arithmetic, comparisons, ``float``, formatting and the methods of an answer raise
@@ -124,68 +84,8 @@ class Query(RecordedAnswers, SelectionMethods):
             return super()._head_words()
         return ".nlargest(3); the groups are in their declared order, of which .head() has the first"
 
-    @overload
-    def preview(self, **options: Unpack[PreviewOptions]) -> Previews: ...
-    @overload
-    def preview(self, **target: Unpack[PreviewTarget]) -> Preview: ...
-    @overload
-    def preview(self, **targets: Unpack[PreviewTargets]) -> Previews: ...
-    @named_arguments
-    def preview(
-        self,
-        *,
-        mu: Any = None,
-        rho: Any = None,
-        epsilon: Any = None,
-        share: Any = None,
-        within: Any = None,
-        confidence: Number = 0.95,
-        simultaneous: bool = False,
-        final: bool = False,
-        groups: object = None,
-    ) -> Preview | Previews:
-        """Cost, expected error and remaining budget of a release with the same arguments; free, and without the table.
-
-        A list of amounts, as in ``preview(mu=[0.1, 0.2, 0.5])``, gives a table; without a target, the table shows
-        several shares of the remaining budget, or several values of mu without a budget.
-
-        Parameters
-        ----------
-        mu, rho, epsilon, share, within : Number, mapping or list of them, optional
-            The target, as for `release`: at most one of them.
-        confidence, simultaneous, final, groups : optional
-            As for `release`.
-
-        Raises
-        ------
-        RequestError, InvalidValueError, ErrorEstimateUnavailable
-            As for `release`.
-
-        Examples
-        --------
-        >>> query = df["age"].mean()
-        >>> query.preview(mu=0.1).cost
-        GDP(mu=0.1)
-        >>> len(query.preview(mu=[0.05, 0.1]).to_pandas())
-        2
-        """
-        account, tables = self.runner.account, self.runner.tables
-        values = zip(KINDS, (mu, rho, epsilon, share, within), strict=True)
-        given: dict[TargetKind, Any] = {kind: value for kind, value in values if value is not None}
-        if not given:
-            given |= proposed_targets(has_budget=account.guarantee.has_budget)
-        lists = [kind for kind, value in given.items() if isinstance(value, list | tuple)]
-        if len(lists) > 1:
-            raise RequestError(f"preview: one target may be a list; got {' and '.join(lists)}")
-        if lists and not given[lists[0]]:
-            raise RequestError(f"preview: {lists[0]} must name at least one amount; got an empty list")
-        options = confidence, simultaneous, final, tables.group_keys(self.plan, groups)
-        if not lists:
-            return self._previewed([target_from(mu, rho, epsilon, share, within, *options, verb="preview")])[0]
-        if len(given) > 1:
-            refuse_kinds({**given, lists[0]: given[lists[0]][0]}, "preview")
-        targets = (target_of(lists[0], amount, *options) for amount in given[lists[0]])
-        return Previews(tuple(self._previewed(targets)))
+    def _preview_of(self, amounts: Amounts, options: dict[str, Any]) -> Preview | Previews:
+        return preview_each(self.runner.pricer, self.plan, amounts, options, self._previewed)
 
     def _previewed(self, targets: Iterable[Target]) -> list[Preview]:
         return previews(self.runner.pricer, self.plan, self.view, targets, self.runner.notice)

@@ -26,12 +26,12 @@ from dpnb.accounting.exact import few_digits_down
 from dpnb.accounting.losses import GDP
 from dpnb.errors import BudgetExceeded, PlanError
 from dpnb.query.divided import divided, forecast_of, losses_of, total_of
-from dpnb.query.query import PreviewTarget, Query, checked_query
+from dpnb.query.query import Query, checked_query
 from dpnb.render.numbers import format_cost
 from dpnb.results.answer import Answer
 from dpnb.results.display import Explanation
 from dpnb.results.estimates.linear import terms_of
-from dpnb.results.preview import Preview
+from dpnb.results.preview import Preview, PreviewTarget
 from dpnb.results.regression import RegressionAnswer
 
 SHARES = (Fraction(4, 5), Fraction(1, 5))

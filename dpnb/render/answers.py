@@ -164,6 +164,8 @@ def _answer_footer(answer: Answer) -> list[str]:
         cost,
         f"requested {format_time(answer.time)} UTC",
     ]
+    if answer.requested_in_rank is not None:
+        parts.insert(1, answer.requested_in_rank)
     if answer.n_observations > 1:
         parts.append(f"{answer.n_observations} observations combined")
     return [*parts, *footer.dispatch(Estimates)(answer)]

@@ -52,7 +52,12 @@ def _planned_row(preview: BatchPreview, query: PlannedQuery) -> tuple[str, str, 
     error = "unknown"
     if query.half_widths is not None:
         error = describe_error(
-            query.half_widths, query.outputs, preview.confidence, query.error_unit, least=query.least_half_widths
+            query.half_widths,
+            query.outputs,
+            preview.confidence,
+            query.error_unit,
+            least=query.least_half_widths,
+            units=query.output_units,
         )
         error += explained(query) if error != "unknown" else ""
     return query.description, error, query.loss.words

@@ -253,6 +253,14 @@ _WARNINGS = [
         "If wider bounds are plausible, ask the curator for them.",
     ),
     ErrorExplanation(
+        "clear-of-noise",
+        "Clear of the noise",
+        "A largest or smallest value is that of a rank which is clear of the noise, so more extreme ones may exist in "
+        "the last rows; their number is a bound at the confidence of the interval, computed from the noise alone, and "
+        "the same whether or not there are such rows.",
+        "Refine the answer, or ask for a quantile such as .quantile(0.99), which needs no last row.",
+    ),
+    ErrorExplanation(
         "maybe-empty",
         "Every group may be empty",
         "The intervals allow that no row counts, because of much noise, or because the table writes the values of a "

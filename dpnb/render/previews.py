@@ -11,6 +11,7 @@ from dpnb.render.numbers import NO_LIMIT, cost_html, describe_error, error_amoun
 from dpnb.render.page import explanation_link
 from dpnb.render.tables import NOT_RELEASED, Shown, ShownPart, facts_part, shown_as, table_part
 from dpnb.results.batch import PlannedQuery
+from dpnb.results.estimates.expected import RANK
 from dpnb.results.preview import CountNeeded, Preview, Previews
 
 CODE = "white-space:normal;overflow-wrap:anywhere"
@@ -59,7 +60,8 @@ def describe_expected_error(preview: Preview) -> str:
     text = error_words(preview)
     if preview.gain is not None and preview.current_half_widths is not None:
         if preview.narrows_interval:
-            text = f"now {error_amount(preview.current_half_widths, preview.outputs)} -> {text}"
+            now = error_amount(preview.current_half_widths, preview.outputs, units=preview.output_units)
+            text = f"now {now} -> {text}"
         else:
             text += ", no narrower than the current noise interval"
     return text if text == "unknown" else text + explained(preview)
@@ -81,6 +83,7 @@ def error_words(preview: Preview) -> str:
         preview.confidence,
         preview.error_unit,
         least=preview.least_half_widths,
+        units=preview.output_units,
     )
 
 
@@ -89,7 +92,8 @@ def in_one_release(preview: Preview) -> str | None:
     errors = preview.half_widths_in_one_release
     if errors is None or not np.isfinite(errors).any():
         return None
-    return f"{error_amount(errors, preview.outputs)} at {preview.total_loss.words}"
+    rank = f" {RANK}" if preview.error_unit == RANK else ""
+    return f"{error_amount(errors, preview.outputs, units=preview.output_units)}{rank} at {preview.total_loss.words}"
 
 
 def _first_text(count: CountNeeded, preview: Preview) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NoReturn, Protocol, overload
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, overload
 
 import numpy as np
 
@@ -13,14 +13,9 @@ from dpnb._plan.expressions.nodes import Cut, ExtractDatePart, Period
 from dpnb._plan.expressions.text import zones_in_words
 from dpnb._plan.measurements import (
     AnyView,
-    ColumnsView,
     Count,
     CountUnits,
     Discovery,
-    MomentsView,
-    PlainView,
-    QuantilesView,
-    StandardErrorView,
     Sum,
 )
 from dpnb._plan.plan import Plan
@@ -29,6 +24,8 @@ from dpnb.accounting.exact import Number
 from dpnb.accounting.losses import GDP
 from dpnb.errors import DpnbError, PlanError, RequestError
 from dpnb.results.display import Displayed
+from dpnb.results.estimates.population import population_remedy
+from dpnb.results.preview import Amounts, Preview, Previewable, Previews
 from dpnb.results.tables.index import Deferred
 from dpnb.results.tables.intervals import OTHER_KINDS
 from dpnb.results.tables.table import Estimates
@@ -39,12 +36,6 @@ if TYPE_CHECKING:
 
 NOT_COMBINABLE = "each observation of a discovery has its own groups, so the observations cannot be combined"
 
-SAMPLED_MOMENTS = ("count", "mean", "var", "std", "cov", "corr")
-"""Statistics of moments whose sampling error can be measured."""
-
-ORDERED = (Cut, ExtractDatePart, Period)
-"""Expressions whose values have an order that is not that of their labels."""
-
 
 class SessionReference(Protocol):
     """The part of its session that an answer uses; the answer has no other reference to the session."""
@@ -54,6 +45,9 @@ class SessionReference(Protocol):
 
     def refine(self, answer: Answer, target: Target) -> Answer:
         """The same query with a smaller error."""
+
+    def preview(self, answer: Answer, amounts: Amounts, options: dict[str, Any]) -> Preview | Previews:
+        """The preview of refining an answer."""
 
     def population(self, answer: Answer, target: Target) -> Answer:
         """The same answer with population intervals."""
@@ -66,7 +60,7 @@ class SessionReference(Protocol):
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Answer(Estimates):
+class Answer(Estimates, Previewable):
     """Estimates with noise intervals, and what they cost.
 
     It can be copied and pickled.  A copy holds the released values and displays the same, including the history; it
@@ -91,6 +85,8 @@ class Answer(Estimates):
     remarks : tuple of (str, str), or callable
         What the released numbers suggest about the declaration: the id of an explanation, and the text.  A callable is
         called when they are first needed.
+    requested_in_rank : str or None
+        What was requested by ``within=``, in words, where that is in rows of rank.
     worst_case : bool
         Whether the cost is the charge of a unit that the query affects in full; other units were charged less or
         nothing.
@@ -122,6 +118,7 @@ class Answer(Estimates):
     origin: SessionReference
     remarks: Deferred[tuple[tuple[str, str], ...]] = Deferred()  # noqa: RUF009  (a descriptor)
     worst_case: bool = False
+    requested_in_rank: str | None = None
     was_known: bool = False
 
     @named_arguments
@@ -140,7 +137,8 @@ class Answer(Estimates):
     ) -> Answer:
         """Answer the same query at a better target; only the difference in cost is charged.
 
-        Further errors are those of `dpnb.Query.release`.
+        If no interval is expected to become narrower, a `RefinementWarning` says so before the charge; `preview` shows
+        it with the same arguments, for free.  Further errors are those of `dpnb.Query.release`.
 
         Parameters
         ----------
@@ -163,13 +161,20 @@ class Answer(Estimates):
         >>> finer.n_observations
         2
         """
-        if isinstance(self.plan.aggregation, Discovery):
-            raise RequestError(f"refine: {NOT_COMBINABLE}; release a new discovery, or query the discovered groups")
+        self._refuse_discovery("refine")
         with self.origin.refining(self, groups) as keys:
             target = target_from(mu, rho, epsilon, share, within, confidence, simultaneous, final, keys, verb="refine")
             found = self.origin.refine(self, target)
         known = found.measurement_ids == self.measurement_ids
         return replace(found, is_two_way=self.is_two_way, was_known=known)
+
+    def _preview_of(self, amounts: Amounts, options: dict[str, Any]) -> Preview | Previews:
+        self._refuse_discovery("preview")
+        return self.origin.preview(self, amounts, options)
+
+    def _refuse_discovery(self, verb: str) -> None:
+        if isinstance(self.plan.aggregation, Discovery):
+            raise RequestError(f"{verb}: {NOT_COMBINABLE}; release a new discovery, or query the discovered groups")
 
     @named_arguments
     def population(
@@ -213,12 +218,7 @@ class Answer(Estimates):
 
     @property
     def _population_remedy(self) -> str:
-        if isinstance(self.view, StandardErrorView):
-            return "release the mean by .mean(population=True), which is the same measurement"
-        is_moment = isinstance(self.view, MomentsView) and self.view.statistic in SAMPLED_MOMENTS
-        if is_moment or isinstance(self.view, PlainView | QuantilesView | ColumnsView):
-            return "measure it by .population(share=0.01), or in the release, as in .mean(population=True)"
-        return "population intervals are not offered for this statistic"
+        return population_remedy(self.view)
 
     def proportions(self) -> Answer:
         """Each group as a proportion of the sum over the groups: free, with intervals for the joint noise.
@@ -259,16 +259,15 @@ class Answer(Estimates):
     def _has_ordered_keys(self, level: int) -> bool:
         """Whether the keys of a level are ranges of numbers or parts of dates: a released answer has them in order."""
         groups = self.plan.group_by  # empty for a discovery
-        return level < len(groups) and isinstance(groups[level].expression, ORDERED)
+        return level < len(groups) and isinstance(groups[level].expression, Cut | ExtractDatePart | Period)
 
     @property
     def _axis_names(self) -> tuple[str, ...]:
         groups = self.plan.group_by  # empty for a discovery, whose groups are columns
         if len(groups) != len(self.names):
             return self.names
-        return tuple(
-            f"{name}{zones_in_words(group.expression)}" for name, group in zip(self.names, groups, strict=True)
-        )
+        named = zip(self.names, groups, strict=True)
+        return tuple(f"{name}{zones_in_words(group.expression)}" for name, group in named)
 
     def _ranks(self, level: int) -> dict[Key, int]:
         if self._has_ordered_keys(level):
@@ -303,6 +302,9 @@ class _Copied:
 
     def refine(self, answer: Answer, target: Target) -> NoReturn:
         self._refuse("refine", answer)
+
+    def preview(self, answer: Answer, amounts: Amounts, options: dict[str, Any]) -> NoReturn:
+        self._refuse("preview", answer)
 
     def population(self, answer: Answer, target: Target) -> NoReturn:
         self._refuse("population", answer)
@@ -392,3 +394,7 @@ class History(Displayed):
             tables.append(pd.concat([pd.DataFrame(columns, index=table.index), table], axis=1))
         whole = pd.concat(tables, keys=range(1, len(tables) + 1), names=["observation"])
         return whole.droplevel(1) if self.answers[0].is_scalar else whole
+
+
+for _unreleased in (Preview, Previews):  # whose module this one imports
+    _unreleased._released_type = Answer

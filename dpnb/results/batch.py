@@ -40,7 +40,7 @@ class PlannedQuery:
         Unit of the errors, as in `Preview`.
     rank_note : str or None
         What errors of quantiles in rank leave out, as in `Preview`.
-    least_half_widths, assumed_description
+    least_half_widths, output_units, assumed_description
         As in `Preview`.
 
     Examples
@@ -57,6 +57,7 @@ class PlannedQuery:
     error_unit: str | None
     rank_note: str | None
     least_half_widths: Cells | None = None
+    output_units: tuple[str | None, ...] = ()
     assumed_description: str | None = None
 
     @property

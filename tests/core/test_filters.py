@@ -86,7 +86,7 @@ def test_what_the_filter_refuses_costs_nothing_and_the_message_names_what_fits(m
     assert session.spent == before
     named = float(str(refusal.value).split("fits is mu=")[1].split(",")[0])
     assert question(session, 1).preview(mu=named).fits
-    assert not question(session, 1).preview(mu=named * 1.000001).fits
+    assert not question(session, 1).preview(mu=named * 1.001).fits
     question(session, 1).release(mu=named)
 
 

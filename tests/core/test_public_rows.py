@@ -50,7 +50,8 @@ def test_persons_are_not_taken_for_rows() -> None:
     session = opened()
     mean = session.frame["wage"].mean()
     with pytest.raises(
-        ErrorEstimateUnavailable, match=r"release the count of wage first .* or create the session with public_rows="
+        ErrorEstimateUnavailable,
+        match=r"release the count of wage first, by .* or create the session with public_rows=",
     ):
         mean.release(within=1)
     assert session.headroom == 1

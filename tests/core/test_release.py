@@ -257,7 +257,7 @@ def test_a_refusal_names_the_largest_budget_that_fits_which_then_does(make: Make
     assert session.spent == GDP(0.3)
     largest = str(refusal.value).split("largest that fits is mu=")[1].split(",")[0]
     count.release(mu=float(largest))
-    assert session.headroom < 1e-15
+    assert session.headroom < 1e-3  # it is rounded down to four digits
     assert session.spent.mu_squared <= 1
 
 

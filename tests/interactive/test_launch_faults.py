@@ -122,7 +122,7 @@ def test_faces_say_something_true_after_a_loss_with_a_delta(tmp_path: Path) -> N
     assert "at least mu 0.05 and delta 8e-8." in " ".join(repr(session.explain()).split())
     assert "delta 8e-8" in repr(session.explain())
     assert "delta 0 of 2e-8" in snapshot.snapshot(part).spent_loss
-    with pytest.raises(BudgetExceeded, match="2e-08 of discovery_delta is left, and this query needs 5e-08"):
+    with pytest.raises(BudgetExceeded, match="2e-8 of discovery_delta is left, and this query needs 5e-8"):
         part.frame.discover("town", discovery_delta=5e-8).release(mu="0.05")
 
 

@@ -71,7 +71,7 @@ def test_every_place_of_the_slider_says_what_its_preview_says(session: dpnb.Sess
         assert option["after"] == f"{format_percent_down(preview.headroom_after)} left"
         more = preview.max_repetitions - 1
         assert option["max_repetitions"] == f"{more:,} more quer{'y' if more == 1 else 'ies'} at this cost"
-        assert option["error_value"] == preview.expected_error
+        assert option["error_value"] == (None if preview.expected_error == math.inf else preview.expected_error)
         assert option["cost"] == f"{format_percent_up(preview.cost_fraction)} of the budget"
         assert f"{preview.total_loss.mu:.3g}"[:4] in option["loss"]
         assert repr(preview).partition("expected error:")[2].strip().startswith(option["error"].split(":")[0])

@@ -185,16 +185,19 @@ REQUESTS: dict[str, Case] = {
     "within of a mean without a count": (lambda q: q.mean.release(within=0.1), "release the count"),
     "within of a variance": (
         lambda q: q.frame["visits"].var().release(within=0.1),
-        "release the count|release it with",
+        "release the count|choose the budget instead",
     ),
     "within of a correlation": (
         lambda q: q.frame["visits"].corr(q.frame["income"]).release(within=0.1),
-        "release it with",
+        "choose the budget instead",
     ),
-    "within of a ratio": (lambda q: q.frame["visits"].ratio(q.frame["income"]).release(within=0.1), "release it with"),
+    "within of a ratio": (
+        lambda q: q.frame["visits"].ratio(q.frame["income"]).release(within=0.1),
+        "choose the budget instead",
+    ),
     "within of a regression": (
         lambda q: q.frame.regress("visits", on="income").release(within=0.1),
-        r"within=\{|first",
+        "choose the budget instead",
     ),
     "within of a discovery": (lambda q: q.discovery.release(within=3), "mu="),
     "groups, an unknown one": (lambda q: q.towns.release(mu=0.1, groups=["west"]), "can have; its values are"),

@@ -12,7 +12,7 @@ import dpnb
 from contracts.interactive import opened
 from dpnb.errors import RequestError
 from dpnb.interactive import launch_verbs
-from dpnb.query.query import PreviewTarget, PreviewTargets
+from dpnb.results.preview import PreviewTarget, PreviewTargets
 from dpnb.session import BaseSession
 from dpnb.session.session import SessionOptions
 

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.limit import left_of
-from dpnb.accounting.exact import decimal_down, decimal_sqrt_down, decimal_up
+from dpnb.accounting.exact import decimal_down, decimal_sqrt_down, decimal_up, display_down, display_up
 from dpnb.accounting.losses import GDP, Loss
 from dpnb.errors import BudgetExceeded, ConversionError, CostIncreased, LedgerError, RequestError
 from dpnb.render.numbers import format_percent_down, format_percent_up
 
 
-def admit(account: Accountant, description: str, loss: GDP, known: GDP) -> None:
+def admit(
+    account: Accountant,
+    description: str,
+    loss: GDP,
+    known: GDP,
+    *,
+    buys: Callable[[GDP], str | None] = lambda _: None,
+    note: str | None = None,
+) -> None:
     """Let the filter decide; call inside the ledger's transaction, before the charge is written.
 
     `loss` is that of the answer beyond `known`, which was paid for this query already.  A refusal names the largest
-    target that fits.
+    target that fits, rounded down so that it fits when it is typed, and the error that it `buys`, if that is known;
+    and a `note` on the target.
     """
     filter_ = account.filter
     refuse_divided(account, description)
@@ -25,16 +35,23 @@ def admit(account: Accountant, description: str, loss: GDP, known: GDP) -> None:
         return
     largest = account.max_mu(known)
     total = GDP.from_mu_squared(known.mu_squared + loss.mu_squared)
-    paid = f", of which mu={known.mu!r} is already paid" if known.mu_squared else ""
-    requested = _requested(account, account.guarantee.to_filter_loss(loss), f"mu={total.mu!r}{paid}")
-    remedy = f"the largest that fits is mu={largest!r}, or share=1" if largest else "nothing is left"
+    paid = f", of which mu={display_up(known.mu)} is already paid" if known.mu_squared else ""
+    requested = _requested(account, account.guarantee.to_filter_loss(loss), f"mu={display_up(total.mu)}{paid}")
+    remedy = "nothing is left"
+    if largest:
+        # In few digits it may be what is paid already, which buys nothing.
+        typed = f"mu={display_down(largest)}, or " if float(display_down(largest)) > known.mu else ""
+        error = buys(GDP.from_mu_squared(known.mu_squared + account.guarantee.remaining(filter_).mu_squared))
+        remedy = f"the largest that fits is {typed}share=1{'' if error is None else f', for {error}'}"
     if loss.delta and filter_.admits(account.guarantee.to_filter_loss(GDP.from_mu_squared(loss.mu_squared))):
         remedy = "its mu fits, its delta does not"
     if loss.delta:
-        remaining = decimal_down(filter_.budget.delta - filter_.spent.delta)
-        remedy += f"; {remaining!r} of discovery_delta is left, and this query needs {decimal_up(loss.delta)!r}"
+        remaining = display_down(decimal_down(filter_.budget.delta - filter_.spent.delta))
+        needed = display_up(decimal_up(loss.delta))
+        remedy += f"; {remaining} of discovery_delta is left, and this query needs {needed}"
+    noted = "" if note is None else f"; {note}"
     raise BudgetExceeded(
-        f"{description}: {requested}; {remedy}; {filter_.rule}; nothing was charged and the session continues"
+        f"{description}: {requested}{noted}; {remedy}; {filter_.rule}; nothing was charged and the session continues"
     )
 
 
@@ -46,9 +63,9 @@ def refuse_above(at_most: Fraction | None, loss: GDP, description: str) -> None:
     if at_most is None or loss.mu_squared <= at_most:
         return
     raise CostIncreased(
-        f"{description}: costs more than in the preview (mu={loss.mu!r} instead of "
-        f"{GDP.from_mu_squared(at_most).mu!r}), since another kernel or analyst released or spent something meanwhile; "
-        "preview again; nothing was charged"
+        f"{description}: costs more than in the preview (mu={display_up(loss.mu)} instead of "
+        f"{display_up(GDP.from_mu_squared(at_most).mu)}), since another kernel or analyst released or spent something "
+        "meanwhile; preview again; nothing was charged"
     )
 
 
@@ -65,14 +82,14 @@ def admit_launch(account: Accountant, description: str, loss: Loss, asked: Loss 
         fits = filter_.admits(counted)
     except ConversionError as error:
         raise RequestError(
-            f"{description}: costs {loss.format(up=True)}, which the filter {account.guarantee.filter_name!r} cannot "
-            f"count ({error}); nothing was charged"
+            f"{description}: costs {loss.format(up=True, digits=4)}, which the filter "
+            f"{account.guarantee.filter_name!r} cannot count ({error}); nothing was charged"
         ) from None
     if not fits:
         named = loss if asked is None else asked
         largest = _largest(account, named)
         remedy = f"{largest} is the largest that fits" if largest else "nothing is left"
-        requested = _requested(account, counted, named.format(up=True))
+        requested = _requested(account, counted, named.format(up=True, digits=4))
         raise BudgetExceeded(
             f"{description}: {requested}; {remedy}; {filter_.rule}; nothing was charged and the session continues"
         )
@@ -100,10 +117,10 @@ def refuse_beyond_limits(account: Accountant, description: str, counted: Loss) -
     for limit in account.limits:
         capped = limit.filter
         if capped is not None and not capped.admits(limit.growth(account.root_node, counted)):
-            left = decimal_sqrt_down(left_of(capped.budget, capped.spent).mu_squared)
+            left = display_down(decimal_sqrt_down(left_of(capped.budget, capped.spent).mu_squared))
             raise BudgetExceeded(
-                f"{description}: requested {counted.format(up=True)}, and mu={left!r} is left of {limit.words}; "
-                "nothing was charged and the session continues"
+                f"{description}: requested {counted.format(up=True, digits=4)}, and mu={left} is left of "
+                f"{limit.words}; nothing was charged and the session continues"
             )
     whole = account.whole
     if whole is not None and not whole.filter.admits(whole.growth(account.root_node, counted)):
@@ -116,7 +133,7 @@ def _largest(account: Accountant, loss: Loss) -> str:
     if words is not None:
         return words
     mu = account.max_mu(GDP(0))
-    return f"mu={mu!r}" if mu else ""
+    return f"mu={display_down(mu)}" if mu else ""
 
 
 def _requested(account: Accountant, counted: Loss, words: str) -> str:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from functools import partial
 
 from dpnb._compile.work import stored_bytes, stored_words_bytes
 from dpnb._core.accountant.admission import admit, refuse_above
 from dpnb._core.execution.executor import Kind, PricedRow
+from dpnb._core.pricing.previews import error_at
 from dpnb._core.pricing.pricer import QueryPricer, cell_subset, refuse_after_final
 from dpnb._core.unit_budgets import IndividualAccounting
 from dpnb._plan.identity import query_key
@@ -24,6 +26,7 @@ from dpnb.mechanisms.gaussian import measure
 from dpnb.mechanisms.partition_selection import named
 from dpnb.mechanisms.randomness import NoiseSource
 from dpnb.progress import Stage, at
+from dpnb.results.estimates.expected import in_rank_words
 from dpnb.results.observations import first_tau
 
 
@@ -59,7 +62,9 @@ class ReleaseKind(Kind[Release]):
             refuse_after_final(state, target)
             pricer.account.refuse_if_no_unit_left(state.description, pricer.version)
             refuse_above(conditions.at_most, loss, state.description)
-            admit(pricer.account, state.description, loss, known)
+            note = in_rank_words(state.view) if target.kind == "within" else None
+            buys = partial(error_at, pricer, state, target)
+            admit(pricer.account, state.description, loss, known, buys=buys, note=note)
             stored = stored_bytes(state.measured.numbers, loss) + stored_words_bytes(state.description)
             sigma = sigma_for(state.measured.l2_sensitivity_squared, loss)
             if earlier:

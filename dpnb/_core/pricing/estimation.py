@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -43,6 +44,7 @@ from dpnb.results.estimates.least_squares import LeastSquares
 from dpnb.results.estimates.linear import least_squares, numbers_of
 from dpnb.results.estimates.outputs import TableLayout, dates_of, outputs_of, table_of
 from dpnb.results.estimates.population import SamplingError, population
+from dpnb.results.estimates.quantiles import RANK_MARGIN, rank_scale
 from dpnb.results.estimates.regression import RegressionNumbers
 from dpnb.results.observations import FIRST_OBSERVATION_ALPHA, CombinedObservations, Floats
 from dpnb.schema import Categories, Key, Schema
@@ -193,6 +195,7 @@ class EstimateReader:
         plan, found = self.query.plan, []
         if isinstance(self.request.view, QuantilesView | ColumnsView):
             found.append(("at-bound", self._at_bounds))
+            found.append(("clear-of-noise", self._beyond))
         is_sum = isinstance(plan.aggregation, Sum) and isinstance(plan.aggregation.column, AsNumber)
         is_count = is_sum or isinstance(plan.aggregation, Count | CountUnits)
         empty = self.arrays.low <= 0 if is_count else self.arrays.is_unknown
@@ -227,6 +230,29 @@ class EstimateReader:
             if at_end.any():
                 found.append(label + _at_bound(feature, q, at_end.sum(), len(column)))
         return "; ".join(dict.fromkeys(found)) or None
+
+    @property
+    def _beyond(self) -> str | None:
+        """In how many rows values beyond a maximum or minimum may be, at most, in words; None without one.
+
+        A maximum is taken `RANK_MARGIN` standard deviations of rank below the number of rows.  Besides, no noise of the
+        ranks at the edges of the leaves exceeds the radius at alpha divided by their number, by the union bound; the
+        rising ranks that the estimate is read from are then off by no more.  So the number of rows beyond the leaf of
+        the estimate exceeds the sum of both with probability at most alpha.
+        """
+        (_, sigma), found = self.refinement.combined, []
+        for index, (label, feature, q) in enumerate(self._quantiles):
+            if feature is None or 0 < q < 1:
+                continue
+            radius = self.refinement.radius(self._alpha / (feature.leaves + 1))
+            rows = float(feature.unit) * rank_scale(feature, q) * (RANK_MARGIN * sigma + radius)
+            shown, unknown = self.arrays.displayed[:, index], self.arrays.is_unknown[:, index]
+            clear = ~unknown & (shown < feature.last_edge if q else shown >= feature.first_edge)
+            if clear.any():
+                most = f"{math.ceil(rows[clear].max()):,} rows{' of a group' if len(rows) > 1 else ''}"
+                leaf = "" if feature.resolution is None else " beyond its leaf"
+                found.append(f"{label}{'larger' if q else 'smaller'} values{leaf} may exist in at most {most}")
+        return "; ".join(found) or None
 
     @property
     def _quantiles(self) -> list[tuple[str, TreeFeature | None, float]]:

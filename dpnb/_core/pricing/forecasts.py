@@ -24,7 +24,7 @@ from dpnb._target import Label, Target
 from dpnb.accounting.exact import binary_down
 from dpnb.mechanisms.partition_selection import threshold_for
 from dpnb.results.estimates.discovered_groups import widest
-from dpnb.results.estimates.expected import half_widths
+from dpnb.results.estimates.expected import half_widths, in_rank, output_units
 from dpnb.results.estimates.noisy import Cells
 from dpnb.results.estimates.outputs import outputs_of
 from dpnb.results.observations import CombinedObservations
@@ -229,6 +229,15 @@ class ExpectedErrors:
             shift = SHIFT * scale[:, None] * rng.standard_normal(sums.shape)
             yield sums + shift
             yield sums - shift
+
+
+def known_ranks(errors: Cells | None, state: QueryState, rows: RowCounts | None) -> Cells | None:
+    """The errors without those in rank that are larger than the number of rows: infinite, as nothing is known then."""
+    if errors is None or rows is None:
+        return errors
+    most = (rows.for_display.by_cell if rows.most is None else rows.most)[list(state.cells), None]
+    ranked = np.array([in_rank(state.view) or unit is not None for unit in output_units(state.view) or (None,)])
+    return np.where(ranked & (errors > most), np.inf, errors)  # a number of rows that is not known is NaN
 
 
 def _labels(key: tuple[Key, ...], outputs: tuple[str, tuple[Key, ...]] | None, index: int) -> tuple[Label, ...]:

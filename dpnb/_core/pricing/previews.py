@@ -3,31 +3,50 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+import warnings
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
+import msgspec
 import numpy as np
 
 from dpnb._compile.explanation import contribution, explanation, left_out
+from dpnb._core.pricing.forecasts import known_ranks
 from dpnb._core.pricing.pricer import QueryPricer, refuse_after_final
 from dpnb._core.pricing.public_knowledge import RowCounts, count_code, count_needed, rows_needed
 from dpnb._core.pricing.query_state import QueryState
 from dpnb._plan.description import answer_unit
 from dpnb._plan.measurements import AnyView, ColumnsView, Discovery, PlainView
 from dpnb._plan.plan import Plan, describe_plan, title_of
-from dpnb._target import Keys, Target, target_from
-from dpnb.accounting.exact import decimal_down, few_digits_down
+from dpnb._target import Keys, Target, TargetKind, refuse_kinds, target_from, target_of
+from dpnb.accounting.exact import decimal_down, few_digits_down, percent_down
 from dpnb.accounting.filters import Filter
 from dpnb.accounting.intervals import fixed_radius
 from dpnb.accounting.losses import GDP, Loss
 from dpnb.copying import NotCopyable
+from dpnb.errors import DpnbError, RefinementWarning, RequestError
 from dpnb.mechanisms.calibration import sigma_for
 from dpnb.mechanisms.partition_selection import threshold_for
-from dpnb.render.numbers import format_number
-from dpnb.results.estimates.expected import RANK, in_rank, rank_note
+from dpnb.render.numbers import describe_error, format_cost, format_number
+from dpnb.results.estimates.expected import RANK, in_rank, output_units, rank_note
 from dpnb.results.estimates.noisy import Cells
 from dpnb.results.estimates.outputs import outputs_of
-from dpnb.results.preview import CountNeeded, Preview
+from dpnb.results.preview import GAIN, Amounts, CountNeeded, Preview, Previews
+
+PICKER_STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
+"""Shares of the remaining budget that are proposed."""
+
+PICKER_MUS = (0.02, 0.05, 0.1, 0.2, 0.5)
+"""What is proposed without a budget, of which there are no shares."""
+
+
+def proposed_targets(*, has_budget: bool) -> dict[TargetKind, tuple[float, ...]]:
+    """The amounts of the targets that a preview without arguments shows, by their kind."""
+    return {"share": PICKER_STEPS} if has_budget else {"mu": PICKER_MUS}
 
 
 def preview(pricer: QueryPricer, plan: Plan, view: AnyView, target: Target, notice: str | None) -> Preview:
@@ -49,6 +68,67 @@ def previews(
             known = known or _PreviewedQuery(pricer, plan, view, target.groups)
             found.append(known.preview(target, notice))
     return found
+
+
+def preview_each(
+    pricer: QueryPricer,
+    plan: Plan,
+    amounts: Amounts,
+    options: Mapping[str, Any],
+    previewed: Callable[[Iterable[Target]], list[Preview]],
+) -> Preview | Previews:
+    """The previews of the arguments of `dpnb.Query.preview`: of one amount, of each in a list, or of proposed ones."""
+    given: dict[TargetKind, Any] = {kind: value for kind, value in amounts.items() if value is not None}
+    if not given:
+        given |= proposed_targets(has_budget=pricer.account.guarantee.has_budget)
+    lists = [kind for kind, value in given.items() if isinstance(value, list | tuple)]
+    if len(lists) > 1:
+        raise RequestError(f"preview: one target may be a list; got {' and '.join(lists)}")
+    if lists and not given[lists[0]]:
+        raise RequestError(f"preview: {lists[0]} must name at least one amount; got an empty list")
+    options = {**options, "groups": pricer.tables.group_keys(plan, options.get("groups"))}
+    if not lists:
+        return previewed([target_from(**given, **options, verb="preview")])[0]
+    if len(given) > 1:
+        refuse_kinds({**given, lists[0]: given[lists[0]][0]}, "preview")
+    return Previews(tuple(previewed(target_of(lists[0], amount, **options) for amount in given[lists[0]])))
+
+
+def warn_without_gain(pricer: QueryPricer, plan: Plan, view: AnyView, target: Target) -> None:
+    """Warn before a refinement that its forecast narrows no interval, and name the least that does by `GAIN`.
+
+    The forecast uses released and public figures only.  A request that is refused is left to the release.
+    """
+    with suppress(DpnbError):
+        found = preview(pricer, plan, view, target, None)
+        if found.fits and not found.narrows_interval:
+            cost = format_cost(found.cost, found.cost_fraction)
+            warnings.warn(
+                f"refine: {target.words} costs {cost} and is not expected to narrow an interval of the "
+                f"{found.description}; {_least_gain(pricer, plan, view, target, found.total_loss)}; "
+                "answer.preview(...) shows beforehand what a refinement buys",
+                RefinementWarning,
+                stacklevel=5,
+            )
+
+
+def _least_gain(pricer: QueryPricer, plan: Plan, view: AnyView, target: Target, total: GDP) -> str:
+    """The smallest share, or mu without a budget, that narrows the widest interval by `GAIN`, in two digits."""
+    has_budget = pricer.account.guarantee.has_budget
+    kind: TargetKind = "share" if has_budget else "mu"
+    decades = range(5, 1, -1) if has_budget else range(1 - math.floor(math.log10(total.mu)), -9, -1)[:3]
+    amounts = [Fraction(digits) / Fraction(10) ** places for places in decades for digits in range(10, 100)]
+    targets = [msgspec.structs.replace(target, kind=kind, amount=amount) for amount in amounts]
+    targets += [msgspec.structs.replace(target, kind=kind, amount=Fraction(1))] if has_budget else []
+
+    def gain(of: Target) -> float:
+        return preview(pricer, plan, view, of, None).gain or 0.0
+
+    if gain(targets[-1]) < GAIN:
+        most = "all that is left" if has_budget else f"even {targets[-1].words}"
+        return f"{most} narrows the widest one by {percent_down(gain(targets[-1]))} only"
+    least = targets[bisect_left(targets, GAIN, key=gain)]
+    return f"{least.words} is the least that narrows the widest one by a quarter"
 
 
 class _PreviewedQuery(NotCopyable):
@@ -75,6 +155,14 @@ class _PreviewedQuery(NotCopyable):
             left_out(self._state.query, self._pricer.tables.unit(self._plan.source), self._pricer.tables.units)
         )
 
+    @cached_property
+    def _rows_in_rank(self) -> RowCounts | None:
+        return self._pricer.rows_in_rank(self._state)
+
+    def _known(self, errors: Cells | None) -> Cells | None:
+        rows = self._rows_in_rank
+        return errors if rows is None else known_ranks(errors, self._state, rows)
+
     def preview(self, target: Target, notice: str | None) -> Preview:
         pricer, plan, view, filter_ = self._pricer, self._plan, self._view, self._filter
         account = pricer.account
@@ -87,12 +175,13 @@ class _PreviewedQuery(NotCopyable):
         model = forecast.error_model()
         counted = guarantee.to_filter_loss(cost)
         cost_fraction, after = account.forecast(counted)
-        errors, least, assumed, at_once = model.current, None, None, None
+        current = errors = self._known(model.current)
+        least, assumed, at_once = None, None, None
         if cost.mu_squared:
             scale = _scale(state, total)
-            errors, assumed = model.expected(scale), forecast.assumption(scale)
-            if errors is not None and model.current is not None:
-                errors, at_once = np.minimum(errors, model.current), forecast.in_one_release(scale)
+            errors, assumed = self._known(model.expected(scale)), forecast.assumption(scale)
+            if errors is not None and current is not None:
+                errors, at_once = np.minimum(errors, current), self._known(forecast.in_one_release(scale))
             if rows is not None and rows.most is not None:
                 least = forecast.least(scale)
         fits = filter_.admits(counted)
@@ -120,12 +209,13 @@ class _PreviewedQuery(NotCopyable):
             refinement_note=guarantee.refining,
             assumption=_assumption(state, rows, errors, total, target),
             assumed_description=None if errors is None else assumed,
-            current_half_widths=model.current,
+            current_half_widths=current,
             half_widths_in_one_release=at_once,
             notice=notice,
             participation=_participation(filter_, counted, is_standalone=state.is_standalone),
             count_needed=self._count_needed if forecast.rows_would_help(errors) else None,
-            rank_note=rank_note(query, view),
+            output_units=output_units(view),
+            rank_note=rank_note(query),
         )
 
 
@@ -141,6 +231,18 @@ def count_to_release(pricer: QueryPricer, plan: Plan, view: AnyView) -> Plan | N
         rows = pricer.row_counts(state)
         forecast = pricer.forecast(state, target_from(mu=1), None if rows is None else rows.for_display)
         return count if forecast.rows_would_help(forecast.error_model().expected(1.0)) else None
+
+
+def error_at(pricer: QueryPricer, state: QueryState, target: Target, total: GDP) -> str | None:
+    """The expected error at a total loss in few words, for a refusal; None if it is not known."""
+    rows = pricer.row_counts(state)
+    errors = pricer.forecast(state, target, None if rows is None else rows.for_display).error_model()
+    widths = known_ranks(errors.expected(_scale(state, total)), state, pricer.rows_in_rank(state))
+    if widths is None or not np.isfinite(widths).any():
+        return None
+    unit = RANK if in_rank(state.view) else answer_unit(state.query.plan.aggregation, state.view)
+    outputs = outputs_of(state.view)
+    return describe_error(widths, outputs, decimal_down(target.confidence), unit, units=output_units(state.view))
 
 
 def _participation(filter_: Filter, cost: Loss, *, is_standalone: bool) -> str | None:

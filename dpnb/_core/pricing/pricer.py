@@ -15,7 +15,7 @@ from dpnb._core.pricing.resolve import refuse_unknown_error, resolve
 from dpnb._core.tables import PrivateTables
 from dpnb._plan.checks import check_view
 from dpnb._plan.identity import query_key
-from dpnb._plan.measurements import AnyView, BoundsView, Discovery, Proportions
+from dpnb._plan.measurements import AnyView, BoundsView, Count, Discovery, Proportions
 from dpnb._plan.plan import Plan
 from dpnb._target import MAX_AMOUNT, MIN_AMOUNT, Keys, Target
 from dpnb.accounting.grid import grid_down, grid_up, is_on_grid
@@ -23,6 +23,7 @@ from dpnb.accounting.losses import GDP
 from dpnb.copying import NotCopyable
 from dpnb.errors import RequestError
 from dpnb.ledger import Charge, Ledger, refuse_unreadable
+from dpnb.results.estimates.expected import in_rank, output_units
 from dpnb.results.observations import CombinedObservations, Observation
 
 _LEAST_SQUARED, _MOST_SQUARED = MIN_AMOUNT**2, MAX_AMOUNT**2
@@ -97,8 +98,13 @@ class QueryPricer(NotCopyable):
         """The observations of a query in some rows of the ledger, combined."""
         return combined(self.tables, self.account.ledger, query, charges)
 
-    def row_counts(self, state: QueryState) -> RowCounts | None:
-        """The known numbers of rows on which the query's errors depend."""
+    def rows_in_rank(self, state: QueryState) -> RowCounts | None:
+        """The known numbers of rows of a query with quantiles, whose errors are in rows of rank; None for others."""
+        ranked = in_rank(state.view) or any(output_units(state.view))
+        return self.row_counts(state, Count()) if ranked else None
+
+    def row_counts(self, state: QueryState, counted: Count | None = None) -> RowCounts | None:
+        """The known numbers of rows on which the query's errors depend, or which are `counted`."""
 
         def known(plan: Plan) -> tuple[LinearQuery, CombinedObservations] | None:
             charges = self.observations(plan)
@@ -108,7 +114,7 @@ class QueryPricer(NotCopyable):
             return query, self.combine(query, charges)
 
         unit = self.tables.unit(state.query.plan.source)
-        return known_row_counts(state.query, state.view, self.public, unit, known)
+        return known_row_counts(state.query, state.view, self.public, unit, known, counted)
 
     def price(self, state: QueryState, target: Target, rows: RowCounts | None) -> tuple[QueryState, GDP, GDP]:
         """The query as it would be measured, its total loss, and the cost, which is on the grid.
@@ -162,6 +168,7 @@ class QueryPricer(NotCopyable):
                 enough=forecast.rows_are_enough(),
                 n_observations=len(state.refinement.observations),
                 is_standalone=state.is_standalone,
+                has_budget=self.account.guarantee.has_budget,
             ),
         )
 

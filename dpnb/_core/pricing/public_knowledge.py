@@ -124,6 +124,11 @@ class RowCounts:
     most: Floats | None = None  # the most, where only the number of units is known and the limit on their rows
 
     @property
+    def is_released(self) -> bool:
+        """Whether they are from a released count, and not from a public size."""
+        return not self.source.startswith("public_")
+
+    @property
     def if_most(self) -> RowCounts | None:
         """The numbers if there are as many rows as there may be; None where they are not a range."""
         return None if self.most is None else replace(self, by_cell=self.most, most=None)
@@ -256,9 +261,14 @@ def rows_needed(plan: Plan, view: AnyView) -> Single | None:
 
 
 def known_row_counts(
-    query: LinearQuery, view: AnyView, public: PublicSizes, unit: PrivacyUnit, known: Known
+    query: LinearQuery,
+    view: AnyView,
+    public: PublicSizes,
+    unit: PrivacyUnit,
+    known: Known,
+    counted: Count | None = None,
 ) -> RowCounts | None:
-    """The numbers of rows on which a query's errors depend; None if there are none or they are unknown.
+    """The numbers of rows on which a query's errors depend, or which are `counted`; None if they are unknown.
 
     Tried in this order: the count in earlier observations of the query itself, a released count of the column, a
     released count of rows, the public sizes.  Of those that are precise enough, the first of those that are so for the
@@ -266,7 +276,7 @@ def known_row_counts(
     rows or of their units without the groups, the public sizes.
     """
     plan = query.plan
-    needed = rows_needed(plan, view)
+    needed = counted or rows_needed(plan, view)
     if needed is None:
         return None
     rows = [*(Count(column) for column in _columns(needed)), Count()]

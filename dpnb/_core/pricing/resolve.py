@@ -16,7 +16,7 @@ from dpnb._plan.plan import Plan, describe_plan
 from dpnb._target import Label, Target
 from dpnb.accounting.budget import Budget
 from dpnb.accounting.conversions import mu_from_epsilon
-from dpnb.accounting.exact import decimal_down, decimal_sqrt_up
+from dpnb.accounting.exact import decimal_down, decimal_sqrt_up, display_down
 from dpnb.accounting.losses import GDP
 from dpnb.accounting.no_budget import NoBudget
 from dpnb.errors import BudgetExceeded, ErrorEstimateUnavailable, RequestError
@@ -39,7 +39,14 @@ def refuse_in_pure_dp(budget: Budget | NoBudget, description: str) -> None:
 
 
 def refuse_unknown_error(
-    plan: Plan, view: AnyView, rows: RowCounts | None, *, enough: bool, n_observations: int, is_standalone: bool
+    plan: Plan,
+    view: AnyView,
+    rows: RowCounts | None,
+    *,
+    enough: bool,
+    n_observations: int,
+    is_standalone: bool,
+    has_budget: bool,
 ) -> NoReturn:
     """Raise an error that states what must be released before ``within=`` can be used.
 
@@ -53,33 +60,43 @@ def refuse_unknown_error(
             "which is not known beforehand; omit simultaneous=True, or choose the budget with mu=, rho=, epsilon= or "
             "share="
         )
+    budget = "share=0.05" if has_budget else "mu=0.05"
     if is_standalone:
         raise ErrorEstimateUnavailable(
             f"within: some units may be excluded from a further observation of the {description}, and how many is "
-            "private; choose the budget with mu=, rho=, epsilon= or share="
+            f"private; choose the budget instead, as in .release({budget})"
         )
     needed = rows_needed(plan, view)
     rows_known = rows is not None and rows.assumption is None and bool(np.isfinite(rows.by_cell).all())
     if needed is None or not enough or rows_known or (rows is not None and rows.from_query):
-        remedy = (
-            "release it with" if not n_observations else "its observations are not yet precise enough; refine it with"
-        )
+        rough = "" if not n_observations else ", and its observations are not yet precise enough"
         raise ErrorEstimateUnavailable(
-            f"within: the error of the {description} depends on the answer itself; {remedy} mu=, rho=, epsilon= or "
-            "share= first, then use within="
+            f"within: the error of the {description} depends on the answer itself{rough}; choose the budget instead, "
+            f"as in {'answer.refine' if n_observations else '.release'}({budget}), after which within= may be known"
         )
     count = count_needed(plan, view) or plan
     is_whole_table = plan.where is None and not plan.group_by and isinstance(plan.source, str)
     public = ", or create the session with public_rows=" if is_whole_table else ""
     group, smallest = (" in each group", "the smallest group") if plan.group_by else ("", "it")
-    code = count_code(count) or "query.count_needed"
+    code = f"{count_code(count) or 'query.count_needed'}.release({_count_target(rows, has_budget=has_budget)})"
     assumed = f" (assumed that {rows.assumption})" if rows is not None and not n_observations else ""
     raise ErrorEstimateUnavailable(
         f"within: the error of the {description} depends on how many rows there are{group}, which no released count "
-        f"shows clearly enough{assumed}; release the {count.words} first ({code}), with a noise scale of "
-        f"at most 1/{PRECISE_COUNT_RATIO:.0f} of {smallest}{public}, or choose the budget with mu=, rho=, epsilon= or "
-        "share="
+        f"shows clearly enough{assumed}; release the {count.words} first, by {code}, until its noise scale is "
+        f"at most 1/{PRECISE_COUNT_RATIO:.0f} of {smallest}{public}, or choose the budget instead, as in "
+        f".release({budget})"
     )
+
+
+def _count_target(rows: RowCounts | None, *, has_budget: bool) -> str:
+    """The target of a count after which a half-width can be priced: from a released count, if all groups have one.
+
+    A half-width of a twentieth of the count is that of a noise scale of about a fortieth.
+    """
+    known = None if rows is None or not rows.is_released else rows.for_display.by_cell
+    if known is not None and np.isfinite(known).all() and known.min() > 0:
+        return f"within={display_down(known.min() / 20, 2)}"
+    return "share=0.01" if has_budget else "mu=0.02"
 
 
 # --- the target of a release ------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from dpnb.accounting.exact import (
     decimal_down,
     decimal_sqrt_down,
     decimal_up,
+    display_down,
     display_up,
     non_negative,
     of_budget,
@@ -137,9 +138,10 @@ class ApproxDPFilter(SumFilter[ZCDP]):
 
     @property
     def rule(self) -> str:
+        delta = display_up(decimal_up(self.conversion_delta))
         return (
-            f"sqrt(2 V log(1/{decimal_up(self.conversion_delta)!r})) + V/2, V the sum of epsilon^2 or mu^2, must stay "
-            f"within {decimal_down(self.epsilon)!r}{self._delta_rule}"
+            f"sqrt(2 V log(1/{delta})) + V/2, V the sum of epsilon^2 or mu^2, must stay "
+            f"within {display_down(decimal_down(self.epsilon))}{self._delta_rule}"
         )
 
     @property

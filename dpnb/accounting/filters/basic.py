@@ -99,7 +99,9 @@ class BasicFilter(SumFilter[ApproxDP]):
 
     @property
     def rule(self) -> str:
-        return f"the sums of epsilon and delta must stay within {self.budget.format(up=False, with_delta=True)}"
+        return (
+            f"the sums of epsilon and delta must stay within {self.budget.format(up=False, with_delta=True, digits=4)}"
+        )
 
     def guaranteed_epsilon(self, delta: Number) -> float:
         """The budget's epsilon, if `delta` is at least its delta: see :meth:`Filter.guaranteed_epsilon`.

@@ -225,11 +225,11 @@ class GDPFilter(SumFilter[GaussianLoss]):
 
     @property
     def rule(self) -> str:
-        reserve, mu = decimal_down(self.budget.epsilon), decimal_sqrt_down(self.budget.mu_squared)
+        reserve, mu = map(display_down, (decimal_down(self.budget.epsilon), decimal_sqrt_down(self.budget.mu_squared)))
         if self._is_pure:
-            return f"the sum of the epsilons must stay within {reserve!r}"
-        beside = f", and the sum of the epsilons in pure DP within the reserve {reserve!r}" if reserve else ""
-        return f"the sum of mu^2 must stay within {mu!r}^2{self._delta_rule}{beside}"
+            return f"the sum of the epsilons must stay within {reserve}"
+        beside = f", and the sum of the epsilons in pure DP within the reserve {reserve}" if self.budget.epsilon else ""
+        return f"the sum of mu^2 must stay within {mu}^2{self._delta_rule}{beside}"
 
     def guaranteed_epsilon(self, delta: Number) -> float:
         """The epsilon for which all releases together are (epsilon, `delta`)-DP: see :meth:`Filter.guaranteed_epsilon`.

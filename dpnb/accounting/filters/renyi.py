@@ -163,7 +163,7 @@ class RDPFilter(SumFilter[RDP]):
 
     @property
     def rule(self) -> str:
-        curve = RDP(dict(self.budget.curve)).format(up=False)
+        curve = RDP(dict(self.budget.curve)).format(up=False, digits=4)
         return f"at each order the sum of Renyi losses must stay within {curve}{self._delta_rule}"
 
     @property

@@ -13,7 +13,7 @@ from dpnb.accounting.conversions.directed import checked_delta
 from dpnb.accounting.convert import own_epsilon_delta
 from dpnb.accounting.delta_split import split_loss
 from dpnb.accounting.doubles import MARGIN
-from dpnb.accounting.exact import Number, decimal_down, decimal_up, display_up, exact, of_budget
+from dpnb.accounting.exact import Number, decimal_down, decimal_up, display_down, display_up, exact, of_budget
 from dpnb.accounting.filters.protocol import Filter
 from dpnb.accounting.filters.rogers_bound import RogersConstants, in_smallest, mean_loss, terms_of
 from dpnb.accounting.filters.sum_filter import refusal
@@ -131,8 +131,8 @@ class RogersFilter(Filter):
     @property
     def rule(self) -> str:
         return (
-            f"K must stay within {decimal_down(self.terms.epsilon)!r}, and the sum of the losses' deltas within "
-            f"{decimal_down(self.terms.deltas)!r}"
+            f"K must stay within {display_down(decimal_down(self.terms.epsilon))}, and the sum of the losses' deltas "
+            f"within {display_down(decimal_down(self.terms.deltas))}"
         )
 
     def to_filter_loss(self, loss: Loss) -> ApproxDP:
@@ -287,8 +287,8 @@ class RogersFilter(Filter):
         left = self.affordable()
         return refusal(
             rule=self.rule,
-            loss=loss.format(up=True),
-            left=left.format(up=False, with_delta=True),
+            loss=loss.format(up=True, digits=4),
+            left=left.format(up=False, with_delta=True, digits=4),
             headroom=self.headroom,
             anything=left.epsilon > 0,
         )

@@ -16,7 +16,7 @@ from typing import Generic, Self, TypeVar
 
 from dpnb.accounting.conversions.directed import checked_delta
 from dpnb.accounting.convert import good_delta
-from dpnb.accounting.exact import Number, decimal_down, decimal_up, of_budget, percent_down
+from dpnb.accounting.exact import Number, decimal_down, decimal_up, display_down, of_budget, percent_down
 from dpnb.accounting.filters.protocol import Filter
 from dpnb.accounting.losses import Loss
 from dpnb.copying import safe_repr
@@ -65,7 +65,7 @@ class SumFilter(Filter, Generic[L]):
     @property
     def _delta_rule(self) -> str:
         delta = self.budget.delta
-        return f", and the sum of the losses' deltas within {decimal_down(delta)!r}" if delta else ""
+        return f", and the sum of the losses' deltas within {display_down(decimal_down(delta))}" if delta else ""
 
     def _guarantee(self, delta: Number, epsilon: Callable[[Fraction], float]) -> float:
         """The epsilon at the part of `delta` that the filter's own delta leaves; infinite if it leaves too little."""
@@ -139,8 +139,8 @@ class SumFilter(Filter, Generic[L]):
         with_delta = bool(self.budget.delta or loss.delta)
         return refusal(
             rule=self.rule,
-            loss=loss.format(up=True),
-            left=left.format(up=False, with_delta=with_delta),
+            loss=loss.format(up=True, digits=4),
+            left=left.format(up=False, with_delta=with_delta, digits=4),
             headroom=self.headroom,
             anything=self._is_anything_left,
         )

@@ -8,7 +8,7 @@ from typing import Self
 from dpnb.accounting.budget import Budget
 from dpnb.accounting.conversions import epsilon_from_rho, rho_from_epsilon
 from dpnb.accounting.convert import convert
-from dpnb.accounting.exact import Number, decimal_down, decimal_up, display_up, non_negative
+from dpnb.accounting.exact import Number, decimal_down, decimal_up, display_down, display_up, non_negative
 from dpnb.accounting.filters.sum_filter import SumFilter
 from dpnb.accounting.losses import ZCDP, Loss
 
@@ -77,7 +77,7 @@ class ZCDPFilter(SumFilter[ZCDP]):
 
     @property
     def rule(self) -> str:
-        return f"the sum of rho must stay within {decimal_down(self.budget.rho)!r}{self._delta_rule}"
+        return f"the sum of rho must stay within {display_down(decimal_down(self.budget.rho))}{self._delta_rule}"
 
     @property
     def guarantee(self) -> str:

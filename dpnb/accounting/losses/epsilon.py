@@ -265,8 +265,8 @@ class Repeated(EpsilonLoss):
         """
         return type(other) is Repeated and (other.count, other.of_kind) == (self.count, self.of_kind)
 
-    def format(self, *, up: bool, with_delta: bool = False) -> str:
-        return f"{super().format(up=up)} in {self.count} steps"
+    def format(self, *, up: bool, with_delta: bool = False, digits: int | None = None) -> str:
+        return f"{super().format(up=up, digits=digits)} in {self.count} steps"
 
     @safe_repr
     def __repr__(self) -> str:

@@ -7,10 +7,11 @@ from typing import ClassVar, TypeGuard
 
 from dpnb.accounting.exact import (
     Number,
-    decimal_down,
+    amount_text,
     decimal_sqrt_down,
     decimal_sqrt_up,
     decimal_up,
+    display_down,
     display_up,
     non_negative,
 )
@@ -56,13 +57,13 @@ class GaussianLoss(Loss):
         """Mu squared."""
         return self.mu_squared
 
-    def format(self, *, up: bool, with_delta: bool = False) -> str:
-        rounded = decimal_up if up else decimal_down
-        texts = [f"mu={self.mu if up else decimal_sqrt_down(self.mu_squared)!r}"]
+    def format(self, *, up: bool, with_delta: bool = False, digits: int | None = None) -> str:
+        mu = self.mu if up else decimal_sqrt_down(self.mu_squared)
+        texts = [f"mu={mu!r}" if digits is None else f"mu={(display_up if up else display_down)(mu, digits)}"]
         if self.delta or with_delta:
-            texts.append(f"delta={rounded(self.delta)!r}")
+            texts.append(f"delta={amount_text(self.delta, up, digits)}")
         if self.epsilon:
-            texts.append(f"epsilon={rounded(self.epsilon)!r}")
+            texts.append(f"epsilon={amount_text(self.epsilon, up, digits)}")
         return " and ".join(texts)
 
     @property

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
-from dpnb.accounting.exact import decimal_down, decimal_up, from_text, non_negative, shown, to_text
+from dpnb.accounting.exact import amount_text, decimal_down, from_text, non_negative, shown, to_text
 from dpnb.copying import safe_repr
 from dpnb.errors import ConversionError, InvalidValueError
 
@@ -170,7 +170,7 @@ class Loss:
         """Whether any part is above 0."""
         return any(self.parts)
 
-    def format(self, *, up: bool, with_delta: bool = False) -> str:
+    def format(self, *, up: bool, with_delta: bool = False, digits: int | None = None) -> str:
         """The loss as text for a message, for example ``mu=0.5 and delta=1e-06``.
 
         Parameters
@@ -179,17 +179,20 @@ class Loss:
             Whether to round up, as required for a loss; a budget is rounded down.
         with_delta : bool, default False
             Whether to show a delta of 0.
+        digits : int, optional
+            Number of significant digits; that of a double by default.
 
         Examples
         --------
         >>> from dpnb.accounting import ApproxDP
         >>> ApproxDP("1/3", 0).format(up=True)
         'epsilon=0.33333333333333337'
+        >>> ApproxDP("1/3", 0).format(up=True, digits=4)
+        'epsilon=0.3334'
         """
-        rounded = decimal_up if up else decimal_down
         named = zip(self.names, self.parts, strict=True)
         return " and ".join(
-            f"{name}={rounded(part)!r}" for name, part in named if part or with_delta or name != "delta"
+            f"{name}={amount_text(part, up, digits)}" for name, part in named if part or with_delta or name != "delta"
         )
 
     @safe_repr

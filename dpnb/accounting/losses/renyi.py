@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, ClassVar
 
-from dpnb.accounting.exact import Number, decimal_down, decimal_up, exact, from_text, non_negative, shown, to_text
+from dpnb.accounting.exact import Number, amount_text, decimal_up, exact, from_text, non_negative, shown, to_text
 from dpnb.accounting.losses.loss import Loss
 from dpnb.copying import safe_repr
 from dpnb.errors import ConversionError, InvalidValueError
@@ -113,10 +113,10 @@ class RDP(Loss):
             )
         return True
 
-    def format(self, *, up: bool, with_delta: bool = False) -> str:
-        rounded = decimal_up if up else decimal_down
-        curve = f"rho={{{', '.join(f'{_shown(order)}: {rounded(rho)!r}' for order, rho in self.curve)}}}"
-        return f"{curve} and delta={rounded(self.delta)!r}" if self.delta or with_delta else curve
+    def format(self, *, up: bool, with_delta: bool = False, digits: int | None = None) -> str:
+        rhos = ", ".join(f"{_shown(order)}: {amount_text(rho, up, digits)}" for order, rho in self.curve)
+        curve = f"rho={{{rhos}}}"
+        return f"{curve} and delta={amount_text(self.delta, up, digits)}" if self.delta or with_delta else curve
 
     @safe_repr
     def __repr__(self) -> str:

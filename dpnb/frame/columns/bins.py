@@ -26,8 +26,9 @@ from dpnb.frame.columns.column_expr import ColumnExpr
 from dpnb.frame.compatibility.options import check_options
 from dpnb.frame.compatibility.remedies import REMEDIES
 from dpnb.frame.compatibility.unsupported import UnsupportedOperations
-from dpnb.query.query import PreviewTarget, Query
+from dpnb.query.query import Query
 from dpnb.results.bounds import BoundsAnswer
+from dpnb.results.preview import PreviewTarget
 from dpnb.schema import Key, plain, whole_number
 
 if TYPE_CHECKING:

@@ -27,6 +27,7 @@ from dpnb._plan.measurements import (
     QuantilesView,
     Sum,
 )
+from dpnb._target import Target
 from dpnb.accounting.prefix_sums import prefix_sum_scales
 from dpnb.results.estimates.estimate import estimate
 from dpnb.results.estimates.noisy import Cells, totals
@@ -42,18 +43,51 @@ def in_rank(view: AnyView) -> bool:
     return isinstance(view, QuantilesView)
 
 
-def rank_note(query: LinearQuery, view: AnyView) -> str | None:
+def output_units(view: AnyView) -> tuple[str | None, ...]:
+    """The unit of each column of a view: `RANK` of its quantiles, None of others; empty for other views."""
+    columns = view.columns if isinstance(view, ColumnsView) else ()
+    return tuple([RANK if isinstance(named.view, QuantilesView) else None for named in columns])
+
+
+def in_rank_words(view: AnyView) -> str | None:
+    """That ``within=`` is in rows of rank, and of which numbers; None if it is of none."""
+    if isinstance(view, QuantilesView):
+        names = {0.0: "a minimum", 0.5: "a median", 1.0: "a maximum"}
+        return f"within= of {names.get(view.at[0], 'a quantile') if len(view.at) == 1 else 'quantiles'} is in {RANK}"
+    if not isinstance(view, ColumnsView):
+        return None
+    ranked = [str(named.name) for named in view.columns if isinstance(named.view, QuantilesView)]
+    return f"within= of {', '.join(ranked)} is in {RANK}" if ranked else None
+
+
+def requested_in_rank(view: AnyView, target: Target) -> str | None:
+    """The ``within=`` of a release as far as it is in rows of rank, in words; None if it is in none."""
+    amounts = dict(target.amounts)
+    if isinstance(view, ColumnsView):
+        ranked = [str(named.name) for named in view.columns if isinstance(named.view, QuantilesView)]
+        amounts = {label: amount for label, amount in amounts.items() if label in ranked}
+    elif not isinstance(view, QuantilesView):
+        return None
+    if target.kind != "within" or not (target.amount or amounts):
+        return None
+    if target.amount is not None:
+        return f"requested within ± {float(target.amount):,.6g} {RANK}"
+    each = ", ".join(f"{_label_words(label)} within ± {float(amount):,.6g}" for label, amount in amounts.items())
+    return f"requested {each} {RANK}"
+
+
+def _label_words(label: object) -> str:
+    return ", ".join(map(str, label)) if isinstance(label, tuple) else str(label)
+
+
+def rank_note(query: LinearQuery) -> str | None:
     """What an error of quantiles in rank leaves out, as a clause: the width of a leaf; None if there is nothing.
 
     A quantile is off in rank by the noise, and then in value by at most the leaf that contains it.
     """
-    columns = view.columns if isinstance(view, ColumnsView) else ()
-    names = [str(named.name) for named in columns if isinstance(named.view, QuantilesView)]
     widths = (feature.resolution for feature in query.features if isinstance(feature, TreeFeature))
     found = [width for width in dict.fromkeys(widths) if width is not None]
-    notes = [f"{', '.join(names)} in {RANK}"] if names else []
-    notes += [f"and up to a leaf of the tree in value ({'; '.join(found)})"] if found else []
-    return " ".join(notes) or None
+    return f"and up to a leaf of the tree in value ({'; '.join(found)})" if found else None
 
 
 def half_widths(

@@ -54,6 +54,7 @@ from dpnb._plan.measurements import (
     QuantilesView,
     Ratio,
     Single,
+    StandardErrorView,
     Sum,
     is_regression,
     products_of,
@@ -265,3 +266,17 @@ class _SampledPart:
         whole = found.has_whole_range | self.noise.has_whole_range
         low, high = np.where(known, low, np.nan), np.where(known, high, np.nan)
         return IntervalArrays(found.value, low, high, self.noise.noise_scale, whole_range=whole)
+
+
+SAMPLED_MOMENTS = ("count", "mean", "var", "std", "cov", "corr")
+"""Statistics of moments whose sampling error can be measured."""
+
+
+def population_remedy(view: AnyView) -> str:
+    """How the population interval of an answer without one is obtained, in words."""
+    if isinstance(view, StandardErrorView):
+        return "release the mean by .mean(population=True), which is the same measurement"
+    is_moment = isinstance(view, MomentsView) and view.statistic in SAMPLED_MOMENTS
+    if is_moment or isinstance(view, PlainView | QuantilesView | ColumnsView):
+        return "measure it by .population(share=0.01), or in the release, as in .mean(population=True)"
+    return "population intervals are not offered for this statistic"

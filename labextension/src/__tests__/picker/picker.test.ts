@@ -437,7 +437,7 @@ describe('PickerView, for a refinement,', () => {
 describe('PickerView, with an unknown error,', () => {
   const count_step = {
     text: 'Expected error unknown: it depends on the number of rows.',
-    label: 'Release the number of rows first (0.97% of the budget)',
+    label: 'Release the number of rows first (0.97% of the budget, ± 47 rows)',
     loss: 'mu 0.044',
     target: { mu: '0.044' },
     confirm: null
@@ -449,7 +449,7 @@ describe('PickerView, with an unknown error,', () => {
   it('shows one line and a button with the cost', () => {
     expect(get('count').textContent).toBe(
       'Expected error unknown: it depends on the number of rows.' +
-        'Release the number of rows first (0.97% of the budget)ConfirmCancel(mu 0.044)'
+        'Release the number of rows first (0.97% of the budget, ± 47 rows)ConfirmCancel(mu 0.044)'
     );
     expect(get('count').hidden).toBe(false);
   });
