@@ -349,7 +349,7 @@ class ServiceError(DpnbError):
 
 
 class SchemaWarning(UserWarning):
-    """The schema is valid, but some queries that it suggests will be refused.
+    """The schema is valid, but some queries that it suggests will be refused, or may mean something else.
 
     Examples
     --------

@@ -20,6 +20,7 @@ from dpnb.times import (
     Zone,
     declared_times,
     is_date_only,
+    named_zone,
     seconds_of,
     time_text,
     utc_text,
@@ -194,14 +195,25 @@ class Text(DeclaredColumn, frozen=True, tag="text", tag_field="type", omit_defau
         msgspec.structs.force_setattr(self, "max_length", length)
 
 
-class Dates(DeclaredColumn, frozen=True, tag="dates", tag_field="type", omit_defaults=True):
+class DatesType(msgspec.StructMeta):
+    """The type of `Dates`, which answers an argument under the name that other libraries have for it."""
+
+    def __call__(cls, *values: Any, **options: Any) -> Any:
+        """Make a column of dates."""
+        if "tz" in options:
+            raise SchemaError(f"Dates: has no tz=; write zone={options['tz']!r}, a zone of the tz database")
+        return super().__call__(*values, **options)
+
+
+class Dates(DeclaredColumn, frozen=True, metaclass=DatesType, tag="dates", tag_field="type", omit_defaults=True):
     """A column of dates or points in time, clamped to ``[first, last]``.
 
     Parameters
     ----------
     first, last : str or date
         ISO 8601, for example ``"1974-11-01"``; a `datetime.date`, `datetime.datetime` or `pandas.Timestamp` is also
-        accepted.  Without a distance from UTC it is local time of `zone`.  A date without a time (a text, or a
+        accepted.  Without a distance from UTC it is local time of `zone`.  A bound in a named zone needs a `zone`, which
+        is not taken from it.  A date without a time (a text, or a
         `datetime.date`) is the whole day: as `first` it means its first instant, as `last` its last microsecond.  To
         end at midnight give the time too, as in ``"1974-11-01T00:00:00"``.  That is also the meaning of a date without
         a time in ledgers made by older versions of dpnb.
@@ -252,6 +264,13 @@ class Dates(DeclaredColumn, frozen=True, tag="dates", tag_field="type", omit_def
         ) -> None: ...
 
     def __post_init__(self) -> None:
+        for name in ("first", "last"):
+            own = named_zone(getattr(getattr(self, name), "tzinfo", None))
+            if own is not None and self.zone == UTC_ZONE:
+                raise SchemaError(
+                    f"Dates: {name} is a time of {own}, and without zone= the column has UTC, so the days would begin "
+                    f"at another hour; write zone={own!r}, or convert {name} to UTC"
+                )
         first, last = (time_text(getattr(self, name), f"Dates: {name}") for name in ("first", "last"))
         if len(last) == len("1974-11-01"):
             last += END_OF_DAY if is_date_only(self.last) else MIDNIGHT

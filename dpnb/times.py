@@ -205,6 +205,17 @@ def zone_info(name: str, what: str) -> ZoneInfo:
         ) from None
 
 
+def named_zone(zone: object) -> str | None:
+    """The name of a zone of the tz database other than UTC, of a time or of a type; None for any other."""
+    name = str(zone)
+    if zone is None or is_utc(name):
+        return None
+    try:
+        return zone_info(name, "zone").key
+    except SchemaError:  # a distance from UTC
+        return None
+
+
 @lru_cache(maxsize=256)
 def zone_between(name: str, low: int, high: int, what: str) -> Zone:
     """The local time of a zone between two instants in seconds since 1970, and a margin on both sides.

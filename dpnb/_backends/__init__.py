@@ -18,7 +18,14 @@ from typing import Any
 
 import narwhals as nw
 
-from dpnb._backends.column_types import StorageType, refuse_mismatches, refuse_mixed_units, unit_kind
+from dpnb._backends.column_types import (
+    StorageType,
+    refuse_mismatches,
+    refuse_mixed_units,
+    texts_as_numbers,
+    undeclared_zones,
+    unit_kind,
+)
 from dpnb._backends.dask import DaskBackend
 from dpnb._backends.guard import isolated_numeric_settings, run_guarded
 from dpnb._backends.lazy.engines import ENGINES
@@ -30,7 +37,16 @@ from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb.errors import DpnbError, SchemaError
 from dpnb.schema import Added
 
-__all__ = ["Groups", "MemoryBackend", "TableBackend", "UnitBudgets", "missing_texts", "opened"]
+__all__ = [
+    "Groups",
+    "MemoryBackend",
+    "TableBackend",
+    "UnitBudgets",
+    "missing_texts",
+    "opened",
+    "texts_as_numbers",
+    "undeclared_zones",
+]
 
 
 def missing_texts(table: Any) -> tuple[str, ...] | None:
@@ -71,6 +87,8 @@ def _opened(tables: Mapping[str, Any], schemas: Schemas, units: Units, added: Ad
         refuse_mixed_units({name: _unit_kind(table, units[name]) for name, table in tables.items()}, units)
         return MemoryBackend.read(tables, schemas, units, added)
     if engine is nw.Implementation.DASK:
+        for name, table in tables.items():
+            refuse_mismatches(table._meta, schemas[name], of_times=True)
         refuse_mixed_units({name: _unit_kind(table._meta, units[name]) for name, table in tables.items()}, units)
         return DaskBackend.read(tables, schemas, units, added)
     return LazyBackend(ENGINES[engine], tables, schemas, units, added)
