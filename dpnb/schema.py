@@ -198,7 +198,7 @@ class Text(DeclaredColumn, frozen=True, tag="text", tag_field="type", omit_defau
 class DatesType(msgspec.StructMeta):
     """The type of `Dates`, which answers an argument under the name that other libraries have for it."""
 
-    def __call__(cls, *values: Any, **options: Any) -> Any:
+    def __call__(self, *values: Any, **options: Any) -> Any:
         """Make a column of dates."""
         if "tz" in options:
             raise SchemaError(f"Dates: has no tz=; write zone={options['tz']!r}, a zone of the tz database")
@@ -212,11 +212,11 @@ class Dates(DeclaredColumn, frozen=True, metaclass=DatesType, tag="dates", tag_f
     ----------
     first, last : str or date
         ISO 8601, for example ``"1974-11-01"``; a `datetime.date`, `datetime.datetime` or `pandas.Timestamp` is also
-        accepted.  Without a distance from UTC it is local time of `zone`.  A bound in a named zone needs a `zone`, which
-        is not taken from it.  A date without a time (a text, or a
-        `datetime.date`) is the whole day: as `first` it means its first instant, as `last` its last microsecond.  To
-        end at midnight give the time too, as in ``"1974-11-01T00:00:00"``.  That is also the meaning of a date without
-        a time in ledgers made by older versions of dpnb.
+        accepted.  Without a distance from UTC it is local time of `zone`; in a named zone it is refused unless `zone`
+        is given.  A date without a time (a text, or a `datetime.date`) is the whole day: as `first` it means its first
+        instant, as `last` its last microsecond.  To end at midnight give the time too, as in
+        ``"1974-11-01T00:00:00"``.  That is also the meaning of a date without a time in ledgers made by older versions
+        of dpnb.
     outside : {"clamp", "drop"}, default "clamp"
         How a time outside the bounds counts.  With ``"clamp"`` it counts as the nearer bound: times after `last`
         accumulate in its hour, day and month.  With ``"drop"`` it counts as a null, as if the row had no value in this

@@ -189,8 +189,8 @@ def _refuse(ledger: LedgerQueries, found: list[Difference]) -> None:
         stays = "columns can be added, but not changed or removed" if name == "schema" else "this stays"
         raise LedgerError(
             f"ledger {ledger.path!r}: was created for another {name}; {'; '.join(words[:MAX_NAMED])}{more}; once "
-            f"something was charged, {stays}: declare it as the ledger has it{_copy_of(found[0])}, or give this session "
-            "another ledger= (its budget is then spent in addition)"
+            f"something was charged, {stays}: declare it as the ledger has it{_copy_of(found[0])}, or give this "
+            "session another ledger= (its budget is then spent in addition)"
         )
 
 

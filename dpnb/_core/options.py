@@ -33,8 +33,8 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 EXAMPLE = (
     'dpnb.Session(table, name="people", privacy_unit="person", max_rows_per_unit=5, '
     "budget=dpnb.Budget(epsilon=1.0, delta=1e-6), "
-    'schema={"age": dpnb.Bounded(0, 100), "plan": dpnb.Categories(["free", "paid"])}), where privacy_unit is the column '
-    "that identifies a person, and at most 5 rows of each count; without both, one row is protected"
+    'schema={"age": dpnb.Bounded(0, 100), "plan": dpnb.Categories(["free", "paid"])}), where privacy_unit is the '
+    "column that identifies a person, and at most 5 rows of each count; without both, one row is protected"
 )
 
 REQUIRED = {
