@@ -20,9 +20,9 @@ import narwhals as nw
 
 from dpnb._backends.column_types import (
     StorageType,
+    doubtful_types,
     refuse_mismatches,
     refuse_mixed_units,
-    texts_as_numbers,
     undeclared_zones,
     unit_kind,
 )
@@ -42,9 +42,9 @@ __all__ = [
     "MemoryBackend",
     "TableBackend",
     "UnitBudgets",
+    "doubtful_types",
     "missing_texts",
     "opened",
-    "texts_as_numbers",
     "undeclared_zones",
 ]
 
@@ -87,8 +87,6 @@ def _opened(tables: Mapping[str, Any], schemas: Schemas, units: Units, added: Ad
         refuse_mixed_units({name: _unit_kind(table, units[name]) for name, table in tables.items()}, units)
         return MemoryBackend.read(tables, schemas, units, added)
     if engine is nw.Implementation.DASK:
-        for name, table in tables.items():
-            refuse_mismatches(table._meta, schemas[name], of_times=True)
         refuse_mixed_units({name: _unit_kind(table._meta, units[name]) for name, table in tables.items()}, units)
         return DaskBackend.read(tables, schemas, units, added)
     return LazyBackend(ENGINES[engine], tables, schemas, units, added)

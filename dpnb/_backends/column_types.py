@@ -13,17 +13,14 @@ pandas, Arrow-backed types,          declared: pandas uses them only on request
 pandas, numpy types and ``object``   follow from the rows
 pandas, ``str``                      follows from the rows: pandas 3 infers it
 pandas, ``category``                 which values a category has follows from the rows
-pandas, times and durations          declared, although pandas may have inferred them: see below
-pandas, periods                      follow from the rows: pandas infers them
-Dask, times and durations            declared, as of pandas
-Dask, others                         follow from the rows of a sample
+pandas, times with a zone, periods   follow from the rows: pandas infers them
+Dask                                 follow from the rows of a sample
 ===================================  ==========================================================================
 
-A column of times in pandas that is not declared as `Dates` is refused although pandas may have inferred its type.  A
-refusal then says that every value is a time or missing, so that none could count; it is said to the curator, who has
-the table, and no analyst sees a session.  Where the declaration suits the other rows, no odd row makes the type one of
-times.  A column of texts is not refused as `Bounded`: ``pandas.read_csv(dtype=str)`` is how a CSV file is to be read,
-and each text counts as the number that it writes.
+Of types that pandas infers the curator is warned where no value can count, as of times declared as numbers, and of
+texts declared as numbers, of which those count that write one: ``pandas.read_csv(dtype=str)`` is how a CSV file is to
+be read.  It is a warning, which analysts do not see: whether a session opens must not depend on one odd row.  Columns
+of numbers are never doubtful, since pandas has numbers where all values of a column of texts are missing.
 
 A reader that infers types from the rows of a text file (``polars.read_csv``, ``duckdb.read_csv``,
 ``pandas.read_csv(dtype_backend=...)``) declares the inferred types, which cannot be detected here.  If that matters,
@@ -155,27 +152,32 @@ def refuse_absent(name: str, names: Sequence[object], which: str = "the table", 
     raise SchemaError(f"column {name!r}: is not in {which}; {hint}")
 
 
-def refuse_mismatches(table: Any, schema: Schema, *, of_times: bool = False) -> None:
-    """Refuse columns in memory whose declared type cannot match the schema (see the module docstring); reads no row.
-
-    With `of_times` only columns of times and durations.
-    """
+def refuse_mismatches(table: Any, schema: Schema) -> None:
+    """Refuse columns in memory whose declared type cannot match the schema (see the module docstring); reads no row."""
     with isolated_numeric_settings():
         for name, column in schema.items():
-            kind = _declared(table, name)
-            refuse_mismatch(name, column, kind if not of_times or kind in ("dates or times", "durations") else None)
+            refuse_mismatch(name, column, _declared(table, name))
 
 
-def texts_as_numbers(table: Any, schema: Schema) -> list[str]:
-    """Columns declared as numbers that pandas, or Dask, has as texts, which count as the numbers that they write."""
+def doubtful_types(table: Any, schema: Schema) -> dict[str, str]:
+    """Columns of pandas or Dask of whose type no value can count as declared, or only texts that write numbers; why."""
     import pandas as pd  # imported when first used
 
+    table = nw.to_native(table, pass_through=True)
     meta = getattr(table, "_meta", table)
+    found: dict[str, str] = {}
     if not is_pandas_dataframe(meta):
-        return []
-    numbers = [name for name, column in schema.items() if isinstance(column, Bounded)]
-    once = [name for name in numbers if [*meta.columns].count(name) == 1]
-    return [name for name in once if isinstance(meta[name].dtype, pd.StringDtype)]
+        return found
+    for name, column in schema.items():
+        dtype = meta[name].dtype if [*meta.columns].count(name) == 1 else None
+        declared = f"is declared dpnb.{type(column).__name__}, and the table has"
+        if isinstance(dtype, pd.StringDtype) and isinstance(column, Bounded):
+            found[name] = f"{declared} texts: only those that write a number count; convert it to numbers"
+        elif getattr(dtype, "kind", "") in ("m", "M"):
+            kind: StorageType = "dates or times" if getattr(dtype, "kind", "") == "M" else "durations"
+            if not matches(column, kind):
+                found[name] = f"{declared} {kind}, which do not count; {remedy(column, kind)}"
+    return found
 
 
 def undeclared_zones(table: Any, schema: Schema) -> dict[str, str]:
@@ -240,8 +242,6 @@ def _declared(table: Any, name: str) -> StorageType | None:
     series = table[name]
     if isinstance(series.dtype, pd.ArrowDtype):
         return storage_type_of_arrow(series.dtype.pyarrow_dtype)
-    if series.dtype.kind in "mM":
-        return storage_type_of(nw.from_native(series, series_only=True).dtype)
     # pandas never infers the types whose missing value is `pandas.NA`.
     declares = not isinstance(series.dtype, pd.CategoricalDtype) and getattr(series.dtype, "na_value", None) is pd.NA
     return storage_type_of(nw.from_native(series, series_only=True).dtype) if declares else None
@@ -254,6 +254,7 @@ def zone_of_column(table: Any, name: str) -> str | None:
     """
     import pandas as pd  # imported when first used
 
+    table = nw.to_native(table, pass_through=True)
     if is_pyarrow_table(table):
         of_name = [field.type for field in table.schema if field.name == name]
         return named_zone(getattr(of_name[0], "tz", None)) if len(of_name) == 1 else None

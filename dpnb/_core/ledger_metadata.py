@@ -199,7 +199,7 @@ def _copy_of(found: Difference) -> str:
     table, column = found.table or "table", found.column
     if not column:
         return ""
-    return f", and the new way a copy under a new name, {table}[{f'{column}_new'!r}] = {table}[{column!r}]"
+    return f", and otherwise a copy, {table}[{f'{column}_new'!r}] = {table}[{column!r}]"
 
 
 def _refuse_common_name(ledger: LedgerQueries, table: str, name: str, before: Tables, after: Tables) -> None:

@@ -12,7 +12,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from dpnb._backends import texts_as_numbers, undeclared_zones
+from dpnb._backends import doubtful_types, undeclared_zones
 from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb._target import refuse_long
 from dpnb.accounting.budget import Budget, checked_budget
@@ -33,8 +33,8 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 EXAMPLE = (
     'dpnb.Session(table, name="people", privacy_unit="person", max_rows_per_unit=5, '
     "budget=dpnb.Budget(epsilon=1.0, delta=1e-6), "
-    'schema={"age": dpnb.Bounded(0, 100), "plan": dpnb.Categories(["free", "paid"])}), where privacy_unit is the '
-    "column that identifies a person, and at most 5 rows of each count; without both, one row is protected"
+    'schema={"age": dpnb.Bounded(0, 100), "plan": dpnb.Categories(["free", "paid"])})  '
+    "# privacy_unit is the column that identifies a person; without it, one row is protected"
 )
 
 REQUIRED = {
@@ -212,19 +212,18 @@ def warn_of_units(schemas: Mapping[str, Schema], unit: str | None) -> None:
 
 
 def warn_of_types(tables: Mapping[str, Any], schemas: Mapping[str, Schema]) -> None:
-    """Warn of columns whose types in the table suit their declaration, but perhaps not what the curator meant.
+    """Warn of columns that pandas has in a type of which no value, or hardly any, can count as it is declared.
 
-    These are texts declared as numbers, and dates declared in UTC whose type states another zone.
+    And of columns of dates that are declared in UTC, where the type states another zone.
     """
-    texts, zones = list[str](), dict[str, str]()
+    doubtful, zones = dict[str, str](), dict[str, str]()
     for name, schema in schemas.items():
-        texts += texts_as_numbers(tables.get(name), schema)
+        doubtful |= doubtful_types(tables.get(name), schema)
         zones |= undeclared_zones(tables.get(name), schema)
-    if texts:
+    if doubtful:
+        name, why = next(iter(doubtful.items()))
         warnings.warn(
-            f"column {texts[0]!r}: is declared dpnb.Bounded, and the table has texts: only those that write a number "
-            "count; python -m dpnb check shows how many do; or convert the column to numbers"
-            f"{_likewise(texts)}",
+            f"column {name!r}: {why}; python -m dpnb check shows how many values count{_likewise([*doubtful])}",
             SchemaWarning,
             stacklevel=_level_of_caller(),
         )

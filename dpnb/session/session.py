@@ -125,8 +125,9 @@ class Session(BaseSession):
         budget cannot be used without it.
     schema : mapping of str to Bounded, Categories, Dates or Text
         The columns that queries may use; for several tables, a mapping from table names to such mappings.  A column
-        that cannot match the type declared by the table's container, such as one of times declared as `Bounded`, is
-        refused; ``python -m dpnb check`` shows the curator whether the others match the rows.  Columns can be added
+        that cannot match the type declared by the table's container, such as one of texts in polars declared as
+        `Bounded`, is refused; where pandas may have inferred the type there is a warning instead, and ``python -m dpnb
+        check`` shows the curator whether the rows match.  Columns can be added
         later: see `ledger`.
     privacy_unit : str, optional
         The column that identifies the privacy unit of a row; if omitted, each row is a unit.

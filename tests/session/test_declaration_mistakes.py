@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -44,16 +45,22 @@ CONTAINERS: dict[str, Callable[[pd.DataFrame], Any]] = {
 
 
 @pytest.mark.parametrize("container", CONTAINERS)
-def test_times_that_are_declared_as_anything_else_are_refused_in_every_container(container: str) -> None:
+def test_times_that_are_declared_as_anything_else_are_refused_or_said_in_every_container(container: str) -> None:
     for column in (dpnb.Bounded(0, 24), dpnb.Text(), dpnb.Categories(["a"])):
         for table in (TIMES, TIMES.assign(arrival=TIMES["arrival"].dt.tz_localize(None))):
-            with pytest.raises(SchemaError, match=r"column 'arrival'.* dates or times; declare dpnb.Dates"):
-                opened(CONTAINERS[container](table), {"arrival": column})
+            said = r"column 'arrival'.* dates or times.*; declare dpnb.Dates"
+            if container == "pandas":  # which may have inferred the type
+                with pytest.warns(SchemaWarning, match=said):
+                    opened(table, {"arrival": column})
+            else:
+                with pytest.raises(SchemaError, match=said):
+                    opened(CONTAINERS[container](table), {"arrival": column})
 
 
-def test_the_types_of_objects_follow_from_rows_and_are_accepted() -> None:
-    opened(TIMES.astype(object), {"arrival": dpnb.Bounded(0, 24)})
-    opened(TABLE.astype(object), {"diagnosis": dpnb.Bounded(0, 30)})
+def test_the_types_of_objects_follow_from_rows_and_nothing_is_said() -> None:
+    with warnings.catch_warnings(action="error"):
+        opened(TIMES.astype(object), {"arrival": dpnb.Bounded(0, 24)})
+        opened(TABLE.astype(object), {"diagnosis": dpnb.Bounded(0, 30)})
 
 
 def test_texts_declared_as_numbers_are_said_since_only_those_that_write_numbers_count() -> None:
@@ -66,7 +73,8 @@ def test_a_zone_that_the_type_states_is_said_where_utc_is_declared(container: st
     table = CONTAINERS[container](TIMES)
     with pytest.warns(SchemaWarning, match=r"'arrival': .* Europe/Berlin, .*Dates\(..., zone='Europe/Berlin'\)"):
         opened(table, {"arrival": YEAR})
-    opened(table, {"arrival": BERLIN})  # warnings are errors
+    warnings.simplefilter("error", SchemaWarning)
+    opened(table, {"arrival": BERLIN})
     utc = TIMES.assign(arrival=TIMES["arrival"].dt.tz_convert("UTC"))
     opened(CONTAINERS[container](utc), {"arrival": YEAR})
     hours = TIMES.assign(arrival=TIMES["arrival"].dt.tz_convert("+01:00"))
@@ -92,7 +100,7 @@ def test_after_the_first_charge_a_copy_of_the_column_has_the_other_declaration(t
     session.frame.count().release(mu=0.01)
     with pytest.raises(LedgerError, match="zone UTC in the ledger, Europe/Berlin in the session;") as refused:
         opened(table, {"arrival": BERLIN}, ledger=ledger)
-    line = re.search(r"\((table.* = .*)\)|(table\[.*\] = table\[.*?\])", str(refused.value))
+    line = re.search(r"table\[.*\] = table\[.*?\]", str(refused.value))
     assert line is not None
     exec(line[0])
     copy = opened(table, {"arrival": YEAR, "arrival_new": BERLIN}, ledger=ledger)
@@ -121,7 +129,7 @@ def test_a_forgotten_column_can_be_declared_and_a_misspelled_one_is_named() -> N
 
 def test_groups_of_numbers_name_the_declaration_that_makes_them_groups() -> None:
     frame = opened(TABLE, {"age": dpnb.Bounded(0, 90)}).frame
-    with pytest.raises(PlanError, match="declare 'age' with integer=True"):
+    with pytest.raises(PlanError, match=r"declare dpnb.Categories, or integer=True"):
         frame.groupby("age")
     whole = opened(TABLE, {"age": dpnb.Bounded(0, 90, integer=True)}).frame
     assert whole.groupby("age").size().description
