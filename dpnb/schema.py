@@ -16,11 +16,12 @@ from dpnb.times import (
     END_OF_DAY,
     MIDNIGHT,
     UTC_ZONE,
+    DatesType,
     Offsets,
     Zone,
     declared_times,
     is_date_only,
-    named_zone,
+    refuse_zone_of_bounds,
     seconds_of,
     time_text,
     utc_text,
@@ -195,16 +196,6 @@ class Text(DeclaredColumn, frozen=True, tag="text", tag_field="type", omit_defau
         msgspec.structs.force_setattr(self, "max_length", length)
 
 
-class DatesType(msgspec.StructMeta):
-    """The type of `Dates`, which answers an argument under the name that other libraries have for it."""
-
-    def __call__(self, *values: Any, **options: Any) -> Any:
-        """Make a column of dates."""
-        if "tz" in options:
-            raise SchemaError(f"Dates: has no tz=; write zone={options['tz']!r}, a zone of the tz database")
-        return super().__call__(*values, **options)
-
-
 class Dates(DeclaredColumn, frozen=True, metaclass=DatesType, tag="dates", tag_field="type", omit_defaults=True):
     """A column of dates or points in time, clamped to ``[first, last]``.
 
@@ -212,11 +203,10 @@ class Dates(DeclaredColumn, frozen=True, metaclass=DatesType, tag="dates", tag_f
     ----------
     first, last : str or date
         ISO 8601, for example ``"1974-11-01"``; a `datetime.date`, `datetime.datetime` or `pandas.Timestamp` is also
-        accepted.  Without a distance from UTC it is local time of `zone`; in a named zone it is refused unless `zone`
-        is given.  A date without a time (a text, or a `datetime.date`) is the whole day: as `first` it means its first
-        instant, as `last` its last microsecond.  To end at midnight give the time too, as in
-        ``"1974-11-01T00:00:00"``.  That is also the meaning of a date without a time in ledgers made by older versions
-        of dpnb.
+        accepted, if in a named zone only with `zone`.  Without a distance from UTC it is local time of `zone`.  A date
+        without a time (a text, or a `datetime.date`) is the whole day: as `first` it means its first instant, as `last`
+        its last microsecond.  To end at midnight give the time too, as in ``"1974-11-01T00:00:00"``.  That is also the
+        meaning of a date without a time in ledgers made by older versions of dpnb.
     outside : {"clamp", "drop"}, default "clamp"
         How a time outside the bounds counts.  With ``"clamp"`` it counts as the nearer bound: times after `last`
         accumulate in its hour, day and month.  With ``"drop"`` it counts as a null, as if the row had no value in this
@@ -264,20 +254,13 @@ class Dates(DeclaredColumn, frozen=True, metaclass=DatesType, tag="dates", tag_f
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        for name in ("first", "last"):
-            own = named_zone(getattr(getattr(self, name), "tzinfo", None))
-            if own is not None and self.zone == UTC_ZONE:
-                raise SchemaError(
-                    f"Dates: {name} is a time of {own}, and without zone= the column has UTC, so the days would begin "
-                    f"at another hour; write zone={own!r}, or convert {name} to UTC"
-                )
+        refuse_zone_of_bounds(self.zone, first=self.first, last=self.last)
         first, last = (time_text(getattr(self, name), f"Dates: {name}") for name in ("first", "last"))
         if len(last) == len("1974-11-01"):
             last += END_OF_DAY if is_date_only(self.last) else MIDNIGHT
         first, last, offsets = declared_times(first, last, self.zone, self.offsets)
         outside, zone = _checked_outside(self.outside, "Dates"), sys.intern(self.zone)
-        values = (("first", first), ("last", last), ("outside", outside), ("zone", zone), ("offsets", offsets))
-        for name, value in values:
+        for name, value in dict(first=first, last=last, outside=outside, zone=zone, offsets=offsets).items():
             msgspec.structs.force_setattr(self, name, value)
         if not self.low < self.high:
             raise SchemaError(f"Dates: first must be before last; got first={self.first!r}, last={self.last!r}")

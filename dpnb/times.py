@@ -15,6 +15,7 @@ from bisect import bisect_right
 from datetime import UTC, date, datetime, time, timedelta
 from functools import cached_property, lru_cache
 from itertools import accumulate, pairwise
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -214,6 +215,27 @@ def named_zone(zone: object) -> str | None:
         return zone_info(name, "zone").key
     except SchemaError:  # a distance from UTC
         return None
+
+
+def refuse_zone_of_bounds(zone: str, **bounds: object) -> None:
+    """Refuse bounds of a column in UTC that are times of another zone: its days would begin at another hour."""
+    for name, bound in bounds.items():
+        own = named_zone(getattr(bound, "tzinfo", None))
+        if own is not None and zone == UTC_ZONE:
+            raise SchemaError(
+                f"Dates: {name} is a time of {own}, and without zone= the column has UTC, so the days would begin at "
+                f"another hour; write zone={own!r}, or convert {name} to UTC"
+            )
+
+
+class DatesType(msgspec.StructMeta):
+    """The type of a declaration with a zone, which answers an argument under the name that pandas has for it."""
+
+    def __call__(self, *values: Any, **options: Any) -> Any:
+        """Make a declaration."""
+        if "tz" in options:
+            raise SchemaError(f"Dates: has no tz=; write zone={options['tz']!r}, a zone of the tz database")
+        return super().__call__(*values, **options)
 
 
 @lru_cache(maxsize=256)

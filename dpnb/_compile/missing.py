@@ -42,8 +42,8 @@ MAX_SAID = 4
 Terms = frozenset[Expression]
 """Expressions any of which may be missing."""
 
-Conditions = dict[Expression, list[Expression]]
-"""Conditions that leave out rows, with the expressions of which one is missing there."""
+ConditionTerms = dict[Expression, list[Expression]]
+"""ConditionTerms that leave out rows, with the expressions of which one is missing there."""
 
 NONE: Terms = frozenset()
 
@@ -78,7 +78,7 @@ def describe_left_out(plan: Plan, required: Iterable[Expression]) -> LeftOut:
     return LeftOut("; ".join(texts), f"rows where {which} is missing are not counted, unlike in pandas")
 
 
-def _described(found: Conditions, remedy: str) -> str:
+def _described(found: ConditionTerms, remedy: str) -> str:
     (condition, terms), *others = found.items()
     text = (
         f"rows where {' or '.join(map(words, terms))} is missing do not count in {as_code(condition)}, unlike in "
@@ -89,9 +89,9 @@ def _described(found: Conditions, remedy: str) -> str:
     return f"{text}; likewise in {' and '.join([*listed, *more])}" if others else text
 
 
-def left_out_of_values(plan: Plan, required: Iterable[Expression]) -> Conditions:
+def left_out_of_values(plan: Plan, required: Iterable[Expression]) -> ConditionTerms:
     """The comparisons, false in pandas where a value is missing, that leave out rows because their values count."""
-    found: Conditions = {}
+    found: ConditionTerms = {}
     conditions = [*_counted_conditions(plan)]
     if conditions:
         counted = missing_in([*required, *(level.expression for level in plan.group_by)])
@@ -118,7 +118,7 @@ def _counted_conditions(plan: Plan) -> Iterator[Node]:
             passed |= {id(argument) for argument in arguments(node)}
 
 
-def _search_value(node: Node, negated: bool, known: Terms, found: Conditions) -> None:
+def _search_value(node: Node, negated: bool, known: Terms, found: ConditionTerms) -> None:
     if isinstance(node, Not):
         _search_value(node.inner, not negated, known, found)
     elif isinstance(node, And | Or):
@@ -132,9 +132,9 @@ def _search_value(node: Node, negated: bool, known: Terms, found: Conditions) ->
             found.setdefault(condition, sorted(terms, key=words))
 
 
-def left_out(plan: Plan, required: Iterable[Expression]) -> Conditions:
+def left_out(plan: Plan, required: Iterable[Expression]) -> ConditionTerms:
     """The conditions that leave out rows which pandas keeps, with the expressions of which one is missing there."""
-    found: Conditions = {}
+    found: ConditionTerms = {}
     if not [node for node in nodes_of(plan) if isinstance(node, Not) or getattr(node, "operator", None) == "!="]:
         return found
     counted = missing_in([*required, *(level.expression for level in plan.group_by)])
@@ -157,7 +157,7 @@ def missing_in(nodes: Iterable[Expression]) -> Terms:
     return found
 
 
-def _search(part: object, known: Terms, found: Conditions) -> None:
+def _search(part: object, known: Terms, found: ConditionTerms) -> None:
     """Find the conditions in a part of a plan, in rows in which none of `known` is missing."""
     seen: set[int] = set()
     for node in nodes_of(part):
@@ -165,7 +165,7 @@ def _search(part: object, known: Terms, found: Conditions) -> None:
             _search_condition(node, False, known, found, seen)
 
 
-def _search_condition(node: Node, negated: bool, known: Terms, found: Conditions, seen: set[int]) -> None:
+def _search_condition(node: Node, negated: bool, known: Terms, found: ConditionTerms, seen: set[int]) -> None:
     seen.add(id(node))
     if isinstance(node, Not):
         _search_condition(node.inner, not negated, known, found, seen)

@@ -157,7 +157,7 @@ SAID_OF_VALUES: dict[str, tuple[Callable[[Frame], Query], list[str]]] = {
     "as it says": (lambda f: (f["h"] > 9).fillna(False).mean(), []),
     "after notna": (lambda f: (f["h"].notna() & (f["h"] > 9)).mean(), []),
     "of rows with a value": (lambda f: (f[f["h"].notna()]["h"] > 9).mean(), []),
-    "by itself": (lambda f: f.groupby(f["h"] > 9)["h"].mean(), []),
+    "grouped by its own condition": (lambda f: f.groupby(f["h"] > 9)["h"].mean(), []),
 }
 
 
