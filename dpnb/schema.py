@@ -260,7 +260,7 @@ class Dates(DeclaredColumn, frozen=True, metaclass=DatesType, tag="dates", tag_f
             last += END_OF_DAY if is_date_only(self.last) else MIDNIGHT
         first, last, offsets = declared_times(first, last, self.zone, self.offsets)
         outside, zone = _checked_outside(self.outside, "Dates"), sys.intern(self.zone)
-        for name, value in dict(first=first, last=last, outside=outside, zone=zone, offsets=offsets).items():
+        for name, value in {"first": first, "last": last, "outside": outside, "zone": zone, "offsets": offsets}.items():
             msgspec.structs.force_setattr(self, name, value)
         if not self.low < self.high:
             raise SchemaError(f"Dates: first must be before last; got first={self.first!r}, last={self.last!r}")
