@@ -6,14 +6,17 @@ this one value is then priced, charged, sent and stored.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import Any, Literal, NoReturn, get_args
+from functools import wraps
+from inspect import Parameter, signature
+from typing import Any, Literal, NoReturn, TypeVar, get_args
 
 import msgspec
 import numpy as np
 
 from dpnb._plan.constants import constant
+from dpnb._plan.suggestions import closest
 from dpnb.accounting.exact import Number, decimal_down, exact, positive, shown
 from dpnb.errors import InvalidValueError, RequestError
 from dpnb.schema import Key
@@ -137,20 +140,28 @@ def target_from(
     simultaneous: bool = False,
     final: bool = False,
     groups: Keys = (),
+    *,
+    verb: str = "release",
 ) -> Target:
-    """Check the arguments of a preview or release: exactly one target, and numbers in their ranges."""
+    """Check the arguments of a preview or release: exactly one target, and numbers in their ranges.
+
+    The `verb` is the method of the analyst, for the message.
+    """
     amounts = zip(KINDS, (mu, rho, epsilon, share, within), strict=True)
     given = {kind: value for kind, value in amounts if value is not None}
     if len(given) != 1:
-        refuse_kinds(given)
+        refuse_kinds(given, verb)
     ((kind, value),) = given.items()
     return target_of(kind, value, confidence, simultaneous, final, groups)
 
 
-def refuse_kinds(given: Mapping[TargetKind, Within]) -> NoReturn:
+def refuse_kinds(given: Mapping[TargetKind, Within], verb: str) -> NoReturn:
     """Refuse no target, and several kinds of them."""
     got = ", ".join(f"{kind}={shown(value)}" for kind, value in given.items()) or "none"
-    raise RequestError(f"target: give exactly one of mu=, rho=, epsilon=, share=, within=; got {got}")
+    raise RequestError(
+        f"{verb}: give exactly one of mu=, rho=, epsilon=, share=, within=; got {got}; write for example "
+        f"{example_call(verb)}"
+    )
 
 
 def target_of(
@@ -186,6 +197,53 @@ def target_of(
         if kind == "share" and amount > 1:
             raise RequestError(f"share: must be at most 1, the whole remaining budget; got {shown(value)}")
     return Target(kind, amount, amounts, level, bool(simultaneous), bool(final), groups)
+
+
+# --- arguments without a name, and unknown names ----------------------------------------------------------------------
+
+M = TypeVar("M", bound=Callable[..., Any])
+
+LARGEST_COPIED = 0.5
+"""The largest number without a name that is a share in the line to copy: ``release(1)`` would spend everything."""
+
+
+def named_arguments(method: M) -> M:
+    """Decorate a method with a target: a number without a name, and an unknown name, are refused with a line to copy.
+
+    Python would only say how many positional arguments the method takes.
+    """
+    parameters = list(signature(method).parameters.values())[1:]
+    verb, names = method.__name__, [one.name for one in parameters]
+    n_positional = sum(one.kind is Parameter.POSITIONAL_OR_KEYWORD for one in parameters)
+    takes_all = any(one.kind is Parameter.VAR_KEYWORD for one in parameters)
+
+    @wraps(method)
+    def checked(self: object, *given: object, **named: object) -> object:
+        unnamed = given[n_positional:]
+        unknown = [name for name in named if name not in names and not takes_all]
+        if not unnamed and not unknown:
+            return method(self, *given, **named)
+        value = unnamed[0] if unnamed else named[unknown[0]]
+        kind = "share" if "share" in names else "epsilon"
+        if unnamed:
+            problem = f"{shown(value)} needs a name, which says what is requested"
+        else:
+            meant = closest(unknown[0], names)
+            problem = f"has no argument {unknown[0]}=" + (f"; did you mean {meant}=?" if meant is not None else "")
+            kind = meant if meant in KINDS else kind
+        line = example_call(verb, kind, value, "..., " if n_positional else "")
+        others = ", ".join(f"{name}=" for name in names if name in KINDS and name != kind)
+        raise RequestError(f"{verb}: {problem}; write for example {line}; other names are {others}")
+
+    return checked  # type: ignore[return-value]  # the same signature
+
+
+def example_call(verb: str, kind: object = "share", value: object = None, before: str = "") -> str:
+    """A call to copy, with the value if it is small enough."""
+    amount = value if isinstance(value, float) and 0 < value <= LARGEST_COPIED else 0.05
+    return f".{verb}({before}{kind}={amount})" + (
+        f" for {100 * amount:.6g}% of what is left" if kind == "share" else ""
+    )
 
 
 def _label(label: object) -> Label:

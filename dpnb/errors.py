@@ -154,8 +154,9 @@ class RequestError(DpnbError, ValueError):
     ...     df.count().release()
     ... except dpnb.errors.RequestError as error:
     ...     print(textwrap.fill(str(error), 66))
-    target: give exactly one of mu=, rho=, epsilon=, share=, within=;
-    got none
+    release: give exactly one of mu=, rho=, epsilon=, share=, within=;
+    got none; write for example .release(share=0.05) for 5% of what is
+    left
     """
 
 

@@ -147,10 +147,10 @@ def next_steps(core: SessionCore) -> list[dict[str, str]]:
     has_units = tables.units[name].column is not None
     numbers = [column for column, kind in columns.items() if isinstance(kind, Bounded)]
     groups = [column for column, kind in columns.items() if isinstance(kind, Categories)]
-    count = "frame.count_units()" if has_units else "frame.count()"
+    count = "df.count_units()" if has_units else "df.count()"
     in_pure_dp = core.account.budget.is_pure
     steps = [
-        ("Open the table. It is used like a pandas DataFrame, and never shows a row.", f"frame = {opened}"),
+        ("Open the table. It is used like a pandas DataFrame, and never shows a row.", f"df = {opened}"),
     ]
     if not in_pure_dp:
         shown = "As the last line of a cell, a query shows the expected error for several budgets; it is free until "
@@ -159,11 +159,11 @@ def next_steps(core: SessionCore) -> list[dict[str, str]]:
         launch = "session.above_threshold(100, name='scan', epsilon=0.01, dry_run=True)"
         steps.append(("See what a search for large counts costs; the budget is in pure DP, for such scans.", launch))
         if groups:
-            counted = count.replace("frame", f"frame.groupby({groups[0]!r})")
+            counted = count.replace("df", f"df.groupby({groups[0]!r})")
             steps.append(("Find the largest group; this is free until you release it.", f"{counted}.idxmax()"))
     elif numbers and groups:
-        steps.append(("Compare groups, all in one charge.", f"frame.groupby({groups[0]!r})[{numbers[0]!r}].mean()"))
+        steps.append(("Compare groups, all in one charge.", f"df.groupby({groups[0]!r})[{numbers[0]!r}].mean()"))
     elif numbers:
-        steps.append(("Query a column.", f"frame[{numbers[0]!r}].mean()"))
+        steps.append(("Query a column.", f"df[{numbers[0]!r}].mean()"))
     steps.append(("Read the guarantee in words.", "session.explain()"))
     return [{"text": text, "code": code} for text, code in steps]

@@ -14,11 +14,13 @@ from typing import Any, NamedTuple
 import msgspec
 
 from dpnb._core.tables import PrivateTables
+from dpnb._plan.join import schema_of
 from dpnb._plan.privacy_unit import PrivacyUnit
+from dpnb._request import request_from
 from dpnb.accounting.budget import Budget
 from dpnb.accounting.individual import OnExhausted
 from dpnb.accounting.no_budget import NoBudget, budget_from_json
-from dpnb.errors import LedgerError
+from dpnb.errors import LedgerError, PlanError
 from dpnb.ledger import Ledger, refuse_unreadable
 from dpnb.ledger.declared import ADDED, Declared, added_to
 from dpnb.ledger.queries import LedgerQueries, stored_ledger
@@ -108,7 +110,7 @@ KEPT = ("public_size", "sampled")
 MAX_NAMED = 5
 """Differences that a message names."""
 
-Tables = Mapping[str, Schema]
+Tables = dict[str, Schema]
 
 
 class Difference(NamedTuple):
@@ -133,8 +135,8 @@ def refuse_changed(ledger: Ledger, expected: PrivateTables) -> None:
     if (now.schemas, now.units, now.added) != (expected.schemas, expected.units, expected.added):
         ledger.close()
         raise LedgerError(
-            f"ledger {ledger.path!r}: must not be changed while its tables are read; another session has changed the "
-            "schema; nothing was charged; create the session again"
+            f"ledger {ledger.path!r}: must not be changed while its tables are read; another session has used or "
+            "changed what it declares; nothing was charged; create the session again"
         )
 
 
@@ -166,8 +168,10 @@ def declared_next(ledger: LedgerQueries, wanted: Declared) -> Declared:
     new = [(table, name) for table, columns in after.items() for name in sorted(columns.keys() - before[table].keys())]
     for table, name in new:
         _refuse_common_name(ledger, table, name, before, after)
-    metadata = dict(fixed.metadata)
-    metadata["schema"] = _as_text({table: {**before[table], **columns} for table, columns in after.items()})
+    extended = {table: {**before[table], **columns} for table, columns in after.items()}
+    if new:
+        _refuse_changed_joins(ledger, before, extended)
+    metadata = {**fixed.metadata, "schema": _as_text(extended)}
     if new:
         metadata[ADDED] = _as_text({"": (*added_to(fixed.metadata), *new)})
     return Declared(metadata, fixed.parameters)
@@ -210,6 +214,30 @@ def _refuse_common_name(ledger: LedgerQueries, table: str, name: str, before: Ta
             f"ledger {ledger.path!r}: column {name!r} cannot be added to table {table!r}, since table {others[0]!r} "
             "has a column of that name, so that columns of their joins would be renamed; add it under another name, or "
             "give this session another ledger= (its budget is then spent in addition)"
+        )
+
+
+def _refuse_changed_joins(ledger: LedgerQueries, before: dict[str, Schema], after: dict[str, Schema]) -> None:
+    """Refuse columns with which a join that was queried would not be as it was: its columns have names of their own.
+
+    Its answers could not be read any more, and under individual accounting not what each unit has paid for them.
+    """
+    for text in ledger.requests_of_joins:
+        with refuse_unreadable("a request"):
+            request = request_from(text)
+        source = getattr(getattr(request, "plan", getattr(request, "mechanism", None)), "source", "")
+        try:
+            known, columns = schema_of(source, before), schema_of(source, after)
+        except PlanError as error:
+            words = str(error)
+        else:
+            if columns.items() >= known.items():
+                continue
+            words = "its columns would be others"
+        raise LedgerError(
+            f"ledger {ledger.path!r}: these columns cannot be added, since a join that was queried could not be made "
+            f"any more; {words}; add them under other names, or give this session another ledger= (its budget is then "
+            "spent in addition)"
         )
 
 

@@ -161,10 +161,12 @@ class IndividualAccounting(NotCopyable):
                 answered, unit_budgets = state.unit_budgets.after_query(compiled, terms)
                 return _UnitBudgetState(unit_budgets, charge.id), answered, True
             except Exception:
-                if query is not None:
+                if query is not None or charge.status == "released":
+                    # What was answered elsewhere has decided about later rows by what each unit paid: the worst case
+                    # here would exclude units from these that were in fact answered about.
                     raise
-            # An earlier row that cannot be measured here, and was answered elsewhere or not at all: no unit paid more
-            # for it than the worst case, and it must not block later rows.
+            # An earlier row that cannot be measured here and was not answered: no unit paid more for it than the worst
+            # case, and it must not block later rows.
         return _UnitBudgetState(state.unit_budgets.after_charge(binary_up(worst)), charge.id), None, False
 
     def _compiled(self, charge: Charge) -> LinearQuery:

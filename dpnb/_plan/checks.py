@@ -51,7 +51,7 @@ from dpnb._plan.measurements import (
     weighted_parts,
 )
 from dpnb._plan.plan import GroupLevel, Plan, group_keys
-from dpnb._plan.regression import check_gradient, check_scores, design
+from dpnb._plan.regression import MAX_SCORE_TERMS, check_gradient, check_scores, design
 from dpnb._plan.structure import check_structure
 from dpnb.errors import PlanError
 from dpnb.schema import Key, Schema
@@ -61,8 +61,7 @@ from dpnb.schema import Key, Schema
 
 MAX_QUANTILES = 1000
 MAX_COLUMNS = 10_000
-MAX_TERMS = 1000
-"""Largest numbers of quantiles, named columns, and terms of a regression in an answer."""
+"""Largest numbers of quantiles and of named columns in an answer."""
 
 COLUMNS_OF = {"count": 1, "mean": 1, "var": 1, "std": 1, "cov": 2, "corr": 2}
 """Number of columns of each statistic that is one number."""
@@ -112,7 +111,7 @@ def _fits(plan: Plan, view: AnyView, schema: Schema) -> bool:
             return False
         case SlopesView(labels):
             return isinstance(aggregation, DeviationProducts) and len(labels) == len(aggregation.columns)
-        case MomentsView(statistic) if statistic in MATRICES and plan.group_by:
+        case MomentsView(statistic) if statistic in (*MATRICES, "regression") and plan.group_by:
             return False
     return _fit_single(aggregation, view, schema)
 
@@ -160,7 +159,12 @@ def _fit_moments(aggregation: Moments, view: MomentsView, schema: Schema) -> boo
             return False
         sizes = [len(public_keys_of(node, schema) or ()) - 1 for node in aggregation.categories]
         terms = sum(1 if index < numbers else sizes[index - numbers] for index in columns[1:])
-        return len(view.labels) == 1 + terms <= 1 + MAX_TERMS
+        if terms >= MAX_SCORE_TERMS:  # with the intercept; the work after the charge grows with the fourth power
+            raise PlanError(
+                f"regress: must have at most {MAX_SCORE_TERMS} terms with the intercept, since each pair of them is "
+                f"measured; it has {terms + 1}; leave out terms, or use categories with fewer values"
+            )
+        return len(view.labels) == 1 + terms
     if not all(0 <= index < numbers for index in columns):
         return False
     if view.statistic in MATRICES:

@@ -184,8 +184,8 @@ def _check_lists(node: Node) -> int:
 
 
 def _check_deviations(aggregation: DeviationProducts, plan: Plan) -> None:
-    if not 2 <= len(aggregation.columns) <= MAX_MOMENTS or not 1 <= aggregation.max_rows <= MAX_LIMIT:
-        raise PlanError(f"regress: takes 2 to {MAX_MOMENTS} columns within each unit; got another number")
+    if not 2 <= len(aggregation.columns) <= 1 + MAX_SCORE_TERMS or not 1 <= aggregation.max_rows <= MAX_LIMIT:
+        raise PlanError(f"regress: takes 2 to {1 + MAX_SCORE_TERMS} columns within each unit; got another number")
     if plan.group_by or plan.contribution_bounds != NO_LIMITS:
         raise PlanError("regress: fixed effects are of all rows: leave out .groupby() and .bound_contributions()")
 

@@ -70,8 +70,13 @@ class Unreleased:
         return self._refuse() if spec else str(self)
 
     def __eq__(self, other: object) -> bool:
-        """Identity; a comparison with a number or a table is refused."""
-        if other is None or isinstance(other, Unreleased):
+        """Whether it is this object, as in a list or a set; any other comparison but with None is refused.
+
+        Two queries are not compared by what they ask, since analysts mean their numbers.
+        """
+        if self is other:
+            return True
+        if other is None:
             return NotImplemented
         self._refuse()
 

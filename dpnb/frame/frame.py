@@ -54,17 +54,17 @@ class Frame(ColumnwiseAggregations, Regressions, Grouping, Joins, TextQueries, N
     ...     budget=dpnb.Budget(epsilon=1, delta=1e-6),
     ...     schema={"age": dpnb.Bounded(0, 100)},
     ... )
-    >>> frame = session.frame
-    >>> frame.columns
+    >>> df = session.frame
+    >>> df.columns
     ['age']
-    >>> frame[frame["age"] >= 65].count().description
+    >>> df[df["age"] >= 65].count().description
     'count of rows where age >= 65'
-    >>> frame.query("18 <= age < 65").age.mean().description
+    >>> df.query("18 <= age < 65").age.mean().description
     'mean of age where (age >= 18) & (age < 65)'
-    >>> frame["decade"] = frame.age // 10
-    >>> frame.corr().description
+    >>> df["decade"] = df.age // 10
+    >>> df.corr().description
     'correlations of age, decade (made from age // 10)'
-    >>> frame.regress("age ~ decade").description
+    >>> df.regress("age ~ decade").description
     'regression of age on age // 10'
     """
 

@@ -91,6 +91,13 @@ class LedgerQueries:
         return bool(self._file.run(f"SELECT 1 FROM events WHERE kind IN ({marks}) LIMIT 1", *ABOUT_BUDGET))  # noqa: S608
 
     @property
+    def requests_of_joins(self) -> list[str]:
+        """The requests that are about a join of tables, each once."""
+        return [
+            text for (text,) in self._file.run("SELECT DISTINCT request FROM events WHERE request LIKE '%\"join\"%'")
+        ]
+
+    @property
     def metadata(self) -> Mapping[str, str]:
         """The table, privacy unit, budget and filter that are declared now."""
         return self.declared.metadata

@@ -12,7 +12,7 @@ from msgspec.structs import replace as replace_struct
 from dpnb._core.batches import BatchPipeline
 from dpnb._core.pricing.batch_design import Queries
 from dpnb._plan.plan import describe_plan, group_keys
-from dpnb._target import KINDS, Target, Within, target_from
+from dpnb._target import KINDS, Target, Within, named_arguments, target_from
 from dpnb.accounting.exact import Number
 from dpnb.copying import safe_repr
 from dpnb.errors import PlanError, RequestError
@@ -139,6 +139,7 @@ class PlannedQueries(PreviewedOnDisplay, Generic[A]):
         """The batch in words."""
         return self._planned.description
 
+    @named_arguments
     def preview(
         self,
         *,
@@ -177,6 +178,7 @@ class PlannedQueries(PreviewedOnDisplay, Generic[A]):
             target = replace(target, **second)
         return self._pipeline.preview(self._planned, target.of(self._planned.queries))
 
+    @named_arguments
     def release(
         self,
         *,

@@ -11,7 +11,7 @@ from dpnb._core.selections import SelectionPipeline
 from dpnb._plan.measurements import AnyView
 from dpnb._plan.plan import Plan
 from dpnb._plan.unreleased import Unreleased
-from dpnb._target import checked_loss
+from dpnb._target import checked_loss, named_arguments
 from dpnb.accounting.exact import Number
 from dpnb.copying import NotCopyable, safe_repr
 from dpnb.errors import DpnbError, RequestError
@@ -105,6 +105,7 @@ class LargestGroups(PreviewedOnDisplay):
     def preview(
         self, *, epsilon: list[Number] | tuple[Number, ...] | None = None, within: None = None
     ) -> SelectionPreviews: ...
+    @named_arguments
     def preview(
         self,
         *,
@@ -149,6 +150,7 @@ class LargestGroups(PreviewedOnDisplay):
             )
         return self._pipeline.preview(self._terms, self._epsilon("preview", epsilon, within, **others))
 
+    @named_arguments
     def release(
         self, *, epsilon: Number | None = None, within: Number | None = None, **others: Unpack[OtherAmounts]
     ) -> SelectedGroups:
@@ -202,7 +204,7 @@ class LargestGroups(PreviewedOnDisplay):
         """The requested loss, validated."""
         for name in others:
             if name not in OtherAmounts.__annotations__:
-                raise TypeError(f"{verb}() got an unexpected keyword argument {name!r}")
+                raise RequestError(f"{verb}: has no argument {name}=; write for example .{verb}(epsilon=0.1)")
         if others or (epsilon is None) == (within is None):
             names = {"epsilon": epsilon, "within": within, **others}
             given = " and ".join(f"{name}=" for name, value in names.items() if value is not None) or "no loss"

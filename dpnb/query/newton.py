@@ -19,7 +19,7 @@ from dpnb._plan.plan import Plan
 from dpnb._plan.regression import check_scores, describe_model, design, modelled
 from dpnb._plan.unreleased import Unreleased
 from dpnb._request import Release
-from dpnb._target import Target, target_from
+from dpnb._target import Target, named_arguments, target_from
 from dpnb.accounting.exact import Number
 from dpnb.accounting.intervals import fixed_radius
 from dpnb.accounting.losses import GDP
@@ -178,6 +178,7 @@ class NewtonRegression(Unreleased):
 
     # --- the methods of a query -------------------------------------------------------------------------------------
 
+    @named_arguments
     def preview(
         self,
         *,
@@ -207,7 +208,8 @@ class NewtonRegression(Unreleased):
         >>> round(preview.cost_fraction, 2)
         0.2
         """
-        account, target = self._core.account, target_from(mu, rho, epsilon, share, None, confidence, simultaneous)
+        account = self._core.account
+        target = target_from(mu, rho, epsilon, share, None, confidence, simultaneous, verb="preview")
         targets = self._targets(target)
         _, charged = self._recorded(targets)
         losses, fits = losses_of(self._core, targets[charged:], self.description)
@@ -227,6 +229,7 @@ class NewtonRegression(Unreleased):
             f"{self.description} ({target.words})", facts, self._core.notice, total, fraction, fits, steps
         )
 
+    @named_arguments
     def release(
         self,
         *,

@@ -15,7 +15,7 @@ from dpnb._core.pricing.previews import count_to_release, explain, previews
 from dpnb._plan.measurements import AnyView, Count, CumulativeCount, PlainView
 from dpnb._plan.plan import Plan, title_of
 from dpnb._request import ALWAYS, Conditions, Release
-from dpnb._target import KINDS, Target, TargetKind, Within, refuse_kinds, target_from, target_of
+from dpnb._target import KINDS, Target, TargetKind, Within, named_arguments, refuse_kinds, target_from, target_of
 from dpnb.accounting.exact import Number
 from dpnb.copying import safe_repr
 from dpnb.errors import PlanError, RequestError
@@ -130,6 +130,7 @@ class Query(RecordedAnswers, SelectionMethods):
     def preview(self, **target: Unpack[PreviewTarget]) -> Preview: ...
     @overload
     def preview(self, **targets: Unpack[PreviewTargets]) -> Previews: ...
+    @named_arguments
     def preview(
         self,
         *,
@@ -180,15 +181,16 @@ class Query(RecordedAnswers, SelectionMethods):
             raise RequestError(f"preview: {lists[0]} must name at least one amount; got an empty list")
         options = confidence, simultaneous, final, tables.group_keys(self.plan, groups)
         if not lists:
-            return self._previewed([target_from(mu, rho, epsilon, share, within, *options)])[0]
+            return self._previewed([target_from(mu, rho, epsilon, share, within, *options, verb="preview")])[0]
         if len(given) > 1:
-            refuse_kinds({**given, lists[0]: given[lists[0]][0]})
+            refuse_kinds({**given, lists[0]: given[lists[0]][0]}, "preview")
         targets = (target_of(lists[0], amount, *options) for amount in given[lists[0]])
         return Previews(tuple(self._previewed(targets)))
 
     def _previewed(self, targets: Iterable[Target]) -> list[Preview]:
         return previews(self.runner.pricer, self.plan, self.view, targets, self.runner.notice)
 
+    @named_arguments
     def release(
         self,
         *,

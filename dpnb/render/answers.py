@@ -12,7 +12,7 @@ from dpnb._protocol.glossary import IN_THIS_TABLE, NOISE_INTERVAL
 from dpnb.errors import DpnbError
 from dpnb.render.histograms import histogram_html, is_histogram
 from dpnb.render.history import fan_html
-from dpnb.render.numbers import format_cost, format_percent_up, format_time, label_text, percent
+from dpnb.render.numbers import format_cost, format_mu_up, format_percent_up, format_time, label_text, percent
 from dpnb.render.page import (
     ACCENT,
     CHART_WIDTH,
@@ -156,8 +156,12 @@ def footer(estimates: Estimates) -> list[str]:
 @footer.register
 def _answer_footer(answer: Answer) -> list[str]:
     bound = "at most " if answer.worst_case and answer.cost else ""
+    cost = f"cost {bound}{format_cost(answer.cost, answer.cost_fraction)}"
+    if answer.was_known:
+        before = f"; it was released for this {cost}" if answer.cost.mu_squared else ""
+        cost = f"nothing was charged: already known at mu {format_mu_up(answer.total_loss)}{before}"
     parts = [
-        f"cost {bound}{format_cost(answer.cost, answer.cost_fraction)}",
+        cost,
         f"requested {format_time(answer.time)} UTC",
     ]
     if answer.n_observations > 1:

@@ -24,7 +24,7 @@ from dpnb._plan.measurements import (
     Sum,
 )
 from dpnb._plan.plan import Plan
-from dpnb._target import Keys, Target, Within, target_from
+from dpnb._target import Keys, Target, Within, named_arguments, target_from
 from dpnb.accounting.exact import Number
 from dpnb.accounting.losses import GDP
 from dpnb.errors import DpnbError, PlanError, RequestError
@@ -96,6 +96,8 @@ class Answer(Estimates):
         nothing.
     origin : SessionReference
         Reference to the session; that of a copy refuses.
+    was_known : bool
+        Whether it is a refinement that measured nothing, since the answer before it was at least as precise.
 
     Examples
     --------
@@ -120,7 +122,9 @@ class Answer(Estimates):
     origin: SessionReference
     remarks: Deferred[tuple[tuple[str, str], ...]] = Deferred()  # noqa: RUF009  (a descriptor)
     worst_case: bool = False
+    was_known: bool = False
 
+    @named_arguments
     def refine(
         self,
         *,
@@ -162,9 +166,12 @@ class Answer(Estimates):
         if isinstance(self.plan.aggregation, Discovery):
             raise RequestError(f"refine: {NOT_COMBINABLE}; release a new discovery, or query the discovered groups")
         with self.origin.refining(self, groups) as keys:
-            target = target_from(mu, rho, epsilon, share, within, confidence, simultaneous, final, keys)
-            return replace(self.origin.refine(self, target), is_two_way=self.is_two_way)
+            target = target_from(mu, rho, epsilon, share, within, confidence, simultaneous, final, keys, verb="refine")
+            found = self.origin.refine(self, target)
+        known = found.measurement_ids == self.measurement_ids
+        return replace(found, is_two_way=self.is_two_way, was_known=known)
 
+    @named_arguments
     def population(
         self,
         *,
@@ -202,7 +209,7 @@ class Answer(Estimates):
         >>> low < answer.interval[0] and answer.interval[1] < high
         True
         """
-        return self.origin.population(self, target_from(mu, rho, epsilon, share))
+        return self.origin.population(self, target_from(mu, rho, epsilon, share, verb="population"))
 
     @property
     def _population_remedy(self) -> str:

@@ -42,8 +42,11 @@ def to_page(value: object) -> str:
 
 
 @singledispatch
-def to_picture(value: object, history: bool) -> Any:
-    """The plotly figure of an answer, or of its history, a text without plotly; `RequestError` without a history."""
+def to_picture(value: object, history: bool, title: str | None = None, kind: str | None = None) -> Any:
+    """The plotly figure of an answer, or of its history, a text without plotly; `RequestError` without a history.
+
+    `kind` is the name of pandas by which it was asked for.
+    """
     raise RequestError(PLOTLY_MISSING)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from dpnb._core.core import SessionCore
 from dpnb._core.reconcile import reconcile
+from dpnb._target import named_arguments
 from dpnb.accounting.exact import Number
 from dpnb.errors import RequestError
 from dpnb.query.batch import Batch, BatchTarget, Widths
@@ -21,6 +22,7 @@ class Batches:
 
     _core: SessionCore
 
+    @named_arguments
     def plan(
         self,
         queries: Sequence[Query],

@@ -83,8 +83,8 @@ def test_next_steps_run_as_they_stand_and_cost_nothing(tmp_path: Path, arguments
 def test_fresh_session_is_short_and_says_what_to_do(tmp_path: Path) -> None:
     session = made(tmp_path)
     assert len(str(session).splitlines()) <= 10
-    assert "frame = session.frame" in str(session)
-    assert "<code>frame = session.frame</code>" in session._repr_html_()
+    assert "df = session.frame" in str(session)
+    assert "<code>df = session.frame</code>" in session._repr_html_()
     session.frame.count().release(mu=0.1)
     assert "What to do next" not in str(session) + session._repr_html_()
 

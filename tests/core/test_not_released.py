@@ -163,11 +163,22 @@ def test_several_previews_are_a_sequence(query: Any) -> None:
     assert previews
 
 
-def test_a_query_can_be_shown_compared_with_a_query_and_kept_in_a_dict(session: dpnb.Session, query: Any) -> None:
+def test_a_query_can_be_shown_and_kept_in_a_collection(session: dpnb.Session, query: Any) -> None:
     other = session.frame["wage"].sum()
     assert f"{query}" == str(query) == repr(query)
-    assert (query == query, query == other, query == None) == (True, False, False)  # noqa: E711
-    assert (query in [other, query], {query: 1, other: 2}[query]) == (True, 1)
+    assert (query == query, query == None) == (True, False)  # noqa: E711
+    assert (query in [query, other], {query: 1, other: 2}[query], len({query, other})) == (True, 1, 2)
+
+
+@pytest.mark.parametrize("use", [lambda q, r: q == r, lambda q, r: q != r, lambda q, r: r in [q]])
+def test_two_queries_are_not_compared_before_their_release(
+    session: dpnb.Session, query: Any, use: Callable[[Any, Any], Any]
+) -> None:
+    """``False`` would be read as a statement about their numbers, also for the same question asked twice."""
+    frame = session.frame
+    for other in (frame["wage"].mean(), frame["wage"].sum(), session.plan([frame.count()]), query.preview(mu=0.1)):
+        with pytest.raises(NotReleasedError, match=r"this is a query, not a number; \.release"):
+            use(query, other)
 
 
 @pytest.mark.parametrize(("typed", "meant"), [("realease", "release"), ("explian", "explain"), ("prewiev", "preview")])

@@ -400,9 +400,9 @@ def test_the_first_steps_of_a_session_in_pure_dp_run(capsys: pytest.CaptureFixtu
     session = opened(":memory:", budget=dpnb.Budget.pure("0.3"))
     names: dict[str, Any] = {"session": session}
     for step in snapshot(session).next_steps:
-        exec(f"shown = {step.code}" if "frame =" not in step.code else step.code, names)
+        exec(f"shown = {step.code}" if "df =" not in step.code else step.code, names)
         assert "pure DP;" not in str(names.get("shown"))
-    assert "release(epsilon=...)" in str(names["frame"].groupby("town").count_units().idxmax())
+    assert "release(epsilon=...)" in str(names["df"].groupby("town").count_units().idxmax())
 
 
 def test_the_explanation_names_the_rule_of_a_reserve() -> None:

@@ -239,7 +239,7 @@ def test_an_interaction_of_very_many_products_is_refused_before_they_are_made() 
         (lambda f: f.sum(axis=1), r"df\['x'\] \+ df\['y'\]"),
         (lambda f: f["x"].mean(skipna=False), r"df\['x'\]\.isna\(\)\.sum\(\)"),
         (lambda f: f.groupby("g", observed=True), "keys="),
-        (lambda f: f.groupby("u")["x"].shift(1), r"df\.sort_values\('x'\)\.groupby\('u'\)"),
+        (lambda f: f.groupby("u")["x"].shift(1), r"df\.sort_values\('d'\)\.groupby\('u'\)\['x'\]\.shift\(1\)"),
         (lambda f: f["u"] == 3, "count_units"),
         (lambda f: f["u"].unique(), "declared"),
         (lambda f: f["t"].unique(), "declared"),
@@ -381,3 +381,20 @@ def test_a_function_that_cannot_use_a_column_is_refused(f: Any) -> None:
     """The error of the function itself is kept; it follows from the code alone, never from rows."""
     with pytest.raises(UnsupportedError, match="the function raised TypeError: descriptor 'upper'"):
         f["x"].apply(str.upper)
+
+
+def test_a_long_list_of_methods_is_not_printed(f: Any) -> None:
+    with pytest.raises(UnsupportedError, match=r"column x: is not offered; dir\(\) of it lists what is$"):
+        f["x"].xyz  # noqa: B018
+
+
+def test_no_example_sorts_by_an_outcome() -> None:
+    """A column that may be the outcome is no order of a person's rows: without a date or a year it is a gap."""
+    schema = {"lwage": Bounded(0, 5), "educ": Bounded(0, 20)}
+    session = dpnb.Session.rehearse(
+        name="wages", budget=dpnb.Budget.gdp(1), schema=schema, privacy_unit="nr", max_rows_per_unit=8
+    )
+    with pytest.raises(PlanError, match=r"as in df\.sort_values\(\.\.\.\)\.groupby\('nr'\)\['lwage'\]\.diff\(\)$"):
+        session.frame.groupby("nr")["lwage"].diff()
+    with pytest.raises(PlanError, match=r"df\.sort_values\(\.\.\.\)\.drop_duplicates\('nr', keep='last'\)$"):
+        session.frame.drop_duplicates("nr", keep="last")

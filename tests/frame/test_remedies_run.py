@@ -19,7 +19,7 @@ from frame.test_habits import run_here
 WHOLE = re.compile(r"\(?df(?:[\[.]| = )|dpnb\.|np\.")
 """How code begins that is a whole expression, unlike `.mean()`."""
 
-GAPS = re.compile(r"\.\.\.|df\['x'\]|'a_x'|public_table|> limit")
+GAPS = re.compile(r"\.\.\.|df\['x'\]|'a_x'|public_table|> limit|outcome ~")
 """Examples with a gap that the analyst fills in, or with names that no table has."""
 
 

@@ -520,17 +520,24 @@ def test_plotly_is_loaded_by_the_first_picture_and_not_before() -> None:
 
 def test_without_plotly_a_figure_is_text_that_names_the_remedy() -> None:
     told = run(f"import sys\nsys.modules['plotly'] = None\n{ONE}\nprint(figures.plot())\n"
-               "try:\n    figures.plot().show()\nexcept AttributeError as error:\n    print(error)")  # fmt: skip
-    plot, refusal = told.split(".show of this plot: ")
+               "try:\n    figures.plot().data\nexcept AttributeError as error:\n    print(error)")  # fmt: skip
+    plot, refusal = told.split(".data of this plot: ")
     assert plot.startswith("w\n")
     assert 'pip install "dpnb[lab]"' in plot
     assert 'pip install "dpnb[lab]"' in refusal
 
 
+@pytest.mark.parametrize("plotly", [True, False])
+def test_show_prints_the_text_where_there_is_no_front_end(plotly: bool) -> None:
+    without = "" if plotly else "import sys\nsys.modules['plotly'] = None\n"
+    opener = "import webbrowser\nwebbrowser.open = webbrowser.get = None\n"
+    assert run(f"{opener}{without}{ONE}\nfigures.plot().show()") == run(f"{without}{ONE}\nprint(figures.plot())")
+
+
 def test_another_missing_module_is_not_taken_for_plotly(monkeypatch: pytest.MonkeyPatch) -> None:
     from dpnb.notebook.plots import answers
 
-    def broken(figures: Estimates, history: bool) -> Any:
+    def broken(figures: Estimates) -> Any:
         raise ModuleNotFoundError("no module", name="something_else")
 
     monkeypatch.setattr(answers, "draw", broken)

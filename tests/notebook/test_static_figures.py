@@ -9,7 +9,7 @@ import pickle
 import re
 import xml.etree.ElementTree as ET
 from base64 import b64decode
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -24,9 +24,7 @@ NAMESPACE = "{http://www.w3.org/2000/svg}"
 
 
 def picture(figure: Any) -> ET.Element:
-    drawn_svg = svg_of(figure)
-    assert drawn_svg is not None
-    return ET.fromstring(drawn_svg)
+    return ET.fromstring(svg_of(figure))
 
 
 def words(element: ET.Element) -> list[str]:
@@ -100,18 +98,47 @@ def test_the_history_is_drawn_too(frame: Any) -> None:  # noqa: F811
     assert re.search(r"^  1  mu 0.05 .*\n  2  mu 0.1 ", repr(figure), re.MULTILINE)
 
 
-def test_a_figure_with_other_traces_has_no_svg(frame: Any) -> None:  # noqa: F811
-    figure = ASKED["counts"](frame).release(mu=0.5).plot()
-    figure.add_pie(values=[1, 2])
-    assert svg_of(figure) is None
-    assert SVG not in figure._repr_mimebundle_()
-    logarithmic = ASKED["counts"](frame).release(mu=0.5).plot().update_yaxes(type="log")
-    assert svg_of(logarithmic) is None
+CHANGES: dict[str, Callable[[Any], Any]] = {
+    "a pie": lambda figure: figure.add_pie(values=[1, 2]),
+    "a scale": lambda figure: figure.update_yaxes(type="log"),
+    "a range": lambda figure: figure.update_xaxes(range=[0, 100]),
+    "a line": lambda figure: figure.add_hline(y=200),
+    "a note": lambda figure: figure.add_annotation(text="peak", x=1, y=450),
+    "a note at a name": lambda figure: figure.add_annotation(text="peak", x="free", y=450),
+    "a note without a place": lambda figure: figure.add_annotation(text="peak"),
+    "points": lambda figure: figure.add_scatter(x=[450, 460], y=["a", "b"], mode="markers"),
+    "points with a name": lambda figure: figure.add_scatter(x=[450, 460], y=["a", "b"], name="mine"),
+    "bars": lambda figure: figure.add_bar(x=[450, 460], y=["a", "b"], orientation="h", name="mine"),
+    "bars without names": lambda figure: figure.add_bar(y=[2, 3]),
+    "margins": lambda figure: figure.update_layout(margin=None),
+    "numbers": lambda figure: figure.data[0].update(y=[1, 2, 3]),
+    "no traces": lambda figure: figure.update(data=[], overwrite=True),
+    "no meta": lambda figure: figure.update_layout(meta=None),
+}
 
 
-def test_a_copy_of_a_figure_keeps_its_text(frame: Any) -> None:  # noqa: F811
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_figure_that_its_user_has_changed_has_no_svg(change: str, frame: Any) -> None:  # noqa: F811
     figure = ASKED["counts"](frame).release(mu=0.5).plot()
-    assert repr(copy.deepcopy(figure)) == repr(pickle.loads(pickle.dumps(figure))) == repr(figure)
+    CHANGES[change](figure)
+    for one in (figure, copy.deepcopy(figure)):
+        assert SVG not in one._repr_mimebundle_()
+
+
+@pytest.mark.parametrize("height", [10, 400, 2000, None])
+def test_the_svg_of_a_figure_has_its_users_title_and_height(height: int | None, frame: Any) -> None:  # noqa: F811
+    figure = ASKED["counts"](frame).release(mu=0.5).plot().update_layout(title="mine", height=height, width=300)
+    found = ET.fromstring(figure._repr_mimebundle_()[SVG])
+    assert words(found)[0] == "mine"
+    assert float(found.attrib["height"]) >= (height or 450)
+    assert all(float(one.attrib["height"]) > 0 for one in found.iter(f"{NAMESPACE}rect"))
+
+
+def test_a_copy_of_a_figure_keeps_its_text_and_its_svg(answer: Any) -> None:  # noqa: F811
+    figure = answer.plot()
+    expected = figure._repr_mimebundle_()
+    for one in (copy.deepcopy(figure), pickle.loads(pickle.dumps(figure))):
+        assert (repr(one), one._repr_mimebundle_()[SVG]) == (repr(figure), expected[SVG])
 
 
 def test_text_marks_are_where_the_numbers_are() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 import dpnb
 from contracts.interactive import opened
+from dpnb.errors import RequestError
 from dpnb.interactive import launch_verbs
 from dpnb.query.query import PreviewTarget, PreviewTargets
 from dpnb.session import BaseSession
@@ -64,5 +65,5 @@ def test_options_of_rehearse_and_preview_are_the_arguments_of_what_they_stand_fo
 def test_a_wrong_argument_names_the_method_that_was_called(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match=r"Session\.rehearse\(\) got an unexpected keyword argument 'nam'"):
         dpnb.Session.rehearse(nam="a", budget=dpnb.Budget.gdp(1), schema={"x": dpnb.Bounded(0, 1)})  # type: ignore[call-arg]
-    with pytest.raises(TypeError, match=r"Query\.preview\(\) got an unexpected keyword argument 'wihtin'"):
+    with pytest.raises(RequestError, match=r"preview: has no argument wihtin=; did you mean within=\?"):
         opened(tmp_path).frame.count().preview(wihtin=3)  # type: ignore[call-overload]

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 import dpnb
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable
+from dpnb._core import ledger_metadata
 from dpnb._core.ledger_metadata import LedgerMetadata
 from dpnb._core.tables import PrivateTables
 from dpnb._core.unit_budgets import IndividualAccounting
@@ -378,7 +379,7 @@ def test_a_change_while_a_table_is_read_is_noticed(opened: Open, monkeypatch: py
             read(self, unread)
 
         patch.setattr(PrivateTables, "read", overtaken)
-        with pytest.raises(LedgerError, match=r"another session has changed the schema.*create the session again"):
+        with pytest.raises(LedgerError, match=r"another session has used or changed.*create the session again"):
             opened({**FIRST, **COST})
 
 
@@ -464,6 +465,55 @@ def test_a_name_that_another_table_has_is_refused(opened: Open) -> None:
         linked(opened, {**FIRST, **NOTE}, {**SIZE, **NOTE})
     with pytest.raises(LedgerError, match=r"column 'age' of 'visits': the session lacks it"):
         linked(opened, WARD, SIZE)
+
+
+RENAMED = pd.DataFrame({"person": np.arange(100), "x": np.zeros(100), "x_y": np.ones(100)})
+X, MORE = {"x": dpnb.Bounded(0, 2)}, {"x_y": dpnb.Bounded(0, 2)}
+
+
+def joined(path: Path, accounting: Any, own: Any = X) -> dpnb.Session:
+    """Two tables with a column `x`, which their join calls `x_x` and `x_y`; each of 100 persons has a row in both."""
+    return dpnb.Session(
+        {"a": RENAMED, "b": RENAMED[["person", "x"]]},
+        name="joined",
+        ledger=path,
+        budget=dpnb.Budget(epsilon=6, delta=1e-6),
+        privacy_unit="person",
+        max_rows_per_unit={"a": 1, "b": 1},
+        schema={"a": own, "b": X},
+        accounting=accounting,
+        not_private_test_seed=4,
+    )
+
+
+@pytest.mark.parametrize("accounting", ["worst-case", "individual"])
+def test_a_name_that_a_queried_join_has_is_refused(tmp_path: Path, accounting: str) -> None:
+    """The join could not be made any more, so that neither its answers nor what was paid for them could be computed."""
+    first = joined(tmp_path / "j.dpnb", accounting)
+    query = first.table("a").merge(first.table("b"), on="person")["x_y"].sum()
+    query.release(mu=0.05)
+    with pytest.raises(LedgerError, match=r"cannot be added, since a join that was queried .* two columns 'x_y'"):
+        joined(tmp_path / "j.dpnb", accounting, {**X, **MORE})
+    again = joined(tmp_path / "j.dpnb", accounting)
+    assert again.table("a").merge(again.table("b"), on="person")["x_y"].sum().answer is not None
+
+
+def test_control_such_a_name_is_never_followed_by_an_overspent_unit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every person pays 0 for the join and mu 1 for a count, and has too little left for mu 0.75.
+
+    With a join that cannot be made any more, a replay that charged its worst case would exclude all from the count, and
+    answer the last query about them.
+    """
+    first = joined(tmp_path / "j.dpnb", "individual")
+    first.table("a").merge(first.table("b"), on="person")["x_y"].sum().release(mu=0.9)
+    assert first.table("a").count().release(mu=1).item() > 80
+    assert abs(first.table("b").count().release(mu=0.75).item()) < 20
+    monkeypatch.setattr(ledger_metadata, "_refuse_changed_joins", lambda *_: None)
+    second = joined(tmp_path / "j.dpnb", "individual", {**X, **MORE})
+    with pytest.raises(DpnbError):
+        second.table("b").count().release(mu=0.76)
 
 
 # --- audit and statement ----------------------------------------------------------------------------------------------

@@ -41,11 +41,12 @@ class ColumnMethods(Pipe, ColumnExpr):
         if isinstance(self._node, Compare):
             column = own_words(self._node.left, self._view)
             is_number = isinstance(dtype_of(self._node.left, self._view.schema), Numeric)
+            condition = f"{column} {self._node.operator} {words(self._node.right)}"
             chain = f", and write a chain such as 1 < a < 2 as {column}.between(1, 2)" if is_number else ""
+            choice = f"choose values with {column}.where({condition}, 0) instead of if and else, " if is_number else ""
             raise PlanError(
-                f"{shown}: the truth value of a private column is ambiguous; select rows with "
-                f"df[{column} {self._node.operator} {words(self._node.right)}], combine conditions with &, | and ~ in "
-                f"parentheses instead of and, or and not{chain}"
+                f"{shown}: the truth value of a private column is ambiguous; {choice}select rows with df[{condition}], "
+                f"combine conditions with &, | and ~ in parentheses instead of and, or and not{chain}"
             )
         raise PlanError(
             f"{shown}: the truth value of a private column is ambiguous; combine conditions with &, | and ~ in "

@@ -52,12 +52,12 @@ class TextMethods(UnsupportedOperations, Generic[C]):
     ...     budget=dpnb.Budget(epsilon=1, delta=1e-6),
     ...     schema={"trade": dpnb.Categories(["Retail", "retail ", "Farming"]), "note": dpnb.Text(max_length=80)},
     ... )
-    >>> frame = session.frame
-    >>> frame["trade"].str.strip().str.lower().value_counts().description
+    >>> df = session.frame
+    >>> df["trade"].str.strip().str.lower().value_counts().description
     "count of rows by trade.map({'Retail': 'retail', 'retail ': 'retail', 'Farming': 'farming'})"
-    >>> frame[frame["note"].str.contains("refund")].count().description
+    >>> df[df["note"].str.contains("refund")].count().description
     "count of rows where note.str.contains('refund')"
-    >>> frame["note"].str.len().mean().description
+    >>> df["note"].str.len().mean().description
     'mean of note.str.len()'
     """
 

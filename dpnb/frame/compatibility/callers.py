@@ -11,9 +11,10 @@ from types import FrameType
 
 from dpnb._plan.suggestions import calling_function
 from dpnb.errors import PlanError
+from dpnb.frame.compatibility.remedies import CUT
 
 _FUNCTIONS: dict[tuple[str, str], str] = {
-    ("pandas", "cut"): "dpnb.cut({number}, 5)",
+    ("pandas", "cut"): CUT,
     ("pandas", "qcut"): "dpnb.cut({number}, [...]) with public edges, or {number}.quantile([0.25, 0.5, 0.75])",
     ("pandas", "crosstab"): "dpnb.crosstab({category}, {category2})",
     ("pandas", "pivot_table"): "df.pivot_table(index={category_name}, values={number_name})",
@@ -33,14 +34,13 @@ _FUNCTIONS: dict[tuple[str, str], str] = {
 """What to write instead of a function, by the library and the function's name."""
 
 _PLOTS = "{number}.histogram(20).release(share=0.05).plot(), which draws noisy counts"
+_FORMULA = "df.regress('outcome ~ x1 + x2'), with your columns, or family='logistic' for a condition"
 _REGRESSION = "df.regress({number_name}, on=[{number2_name}]), or df.fit(...) for other families"
 _LIBRARIES: dict[str, str] = {
     "matplotlib": _PLOTS,
     "seaborn": _PLOTS,
     "plotly": _PLOTS,
-    "statsmodels": _REGRESSION,
-    "patsy": _REGRESSION,
-    "formulaic": _REGRESSION,
+    **dict.fromkeys(["statsmodels", "patsy", "formulaic"], _FORMULA),
     "sklearn": _REGRESSION,
     "scipy": "{number}.corr({number2}), {number}.std() or {number}.quantile([0.25, 0.75])",
 }

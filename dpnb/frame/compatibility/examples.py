@@ -74,6 +74,7 @@ def examples(view: _PublicColumns | None, node: Expression | None = None) -> dic
     ``date`` and ``text``, each for example ``df['wage']``; ``number2`` and ``category2``, other columns of these kinds;
     ``number_name``, ``category_name``, ..., for example ``'wage'``; ``condition``, for example ``(df['union'] ==
     'yes')``, and ``mask``, the same without its parentheses; ``self``, the column that the error is about;
+    ``self_name``, its name;
     ``common_texts`` and ``periods``, remedies for texts and dates, which are empty if there are none; ``within``,
     ``within_unit`` and ``one_row``, which a method completes to the same for the rows of one privacy unit.
     """
@@ -95,7 +96,7 @@ def examples(view: _PublicColumns | None, node: Expression | None = None) -> dic
         found.setdefault(kind, f"df[{kind[0]!r}]")
     names = {f"{kind}_name": _name(found[kind]) for kind in ("number", "number2", "category", "date", "text")}
     own = number if view is None or node is None else own_words(node, view)
-    return {**found, **names, **_of_units(view, names), "self": own}
+    return {**found, **names, **_of_units(view, names), "self": own, "self_name": _name(own)}
 
 
 def _of_units(view: _PublicColumns | None, names: Mapping[str, str]) -> dict[str, str]:
@@ -103,10 +104,21 @@ def _of_units(view: _PublicColumns | None, names: Mapping[str, str]) -> dict[str
     if unit is None:
         rows = "each row is a unit here; in a session with privacy_unit= the rows of one unit have .groupby(unit)[...]"
         return {"within": rows, "within_unit": "", "one_row": ""}
-    order = names["date_name"] if names["date_name"].strip("'") != "d" else names["number2_name"]
-    grouped = f"df.sort_values({order}).groupby({unit!r})[{names['number_name']}]"
+    grouped = f"df.sort_values({order_name(view)}).groupby({unit!r})[{names['number_name']}]"
     one_row = f"df.drop_duplicates({unit!r}) has one row of each {unit}; "
     return {"within": f"write {grouped}", "within_unit": f" for the rows of one {unit}", "one_row": one_row}
+
+
+TIMES = ("year", "month", "week", "day", "date", "time", "wave", "period", "quarter", "round", "visit", "t")
+"""Names of columns that order the rows of one unit; an example with any other column would sort by an outcome."""
+
+
+def order_name(view: _PublicColumns | None) -> str:
+    """The quoted column that orders the rows of one unit, as far as the schema says; otherwise a gap to fill in."""
+    columns = {} if view is None else view.columns
+    dates = (name for name, own in columns.items() if view and isinstance(_dtype(own, view), Timestamp))
+    name = next(dates, None) or next((name for name in columns if name.lower() in TIMES), None)
+    return "..." if name is None else repr(name)
 
 
 def own_words(node: Expression, view: _PublicColumns) -> str:

@@ -14,6 +14,7 @@ RUNS_CODE = (
     "would run Python on private rows; write the computation with arithmetic and methods of columns, such as "
     "{number} * 2, {number}.clip(0, 1), {number}.where({number} > 1, 0) or dpnb.cut({number}, 5)"
 )
+CUT = "dpnb.cut({number}, 5), or with edges dpnb.cut({number}, [0, 10, 100])"
 OTHER_UNITS = "would compare rows of different privacy units, so that one could change the values of others; "
 WITHIN_UNITS = {
     **{name: f".{name}()" for name in ("diff", "cumsum", "cummax", "cummin", "cumcount", "rank", "ffill")},
@@ -60,15 +61,15 @@ REMEDIES: dict[str, str] = {
         "df.groupby({category_name})[{number_name}].mean()",
     ),
     "mode": "could be decided by one row if several values are about equally common; "
-            "{category}.value_counts().idxmax() selects one with noise; for numbers release {number}.histogram(20), "
-            "and take the largest",
+            "{category}.value_counts().idxmax().release(epsilon=0.1) selects one with noise; for numbers release "
+            "{number}.histogram(20), and take the largest",
     "loc": "is not offered; write {self}[{mask}]",
     **dict.fromkeys(
         ["where", "mask"],
         "is offered for columns, as in {number}.where({mask}, 0); rows are selected by df[{mask}]",
     ),
     **dict.fromkeys(["crosstab", "get_dummies", "cut", "qcut"],
-        "is a function: dpnb.crosstab({category}, {category2}), dpnb.get_dummies({category}), dpnb.cut({number}, 5)"),
+        "is a function: dpnb.crosstab({category}, {category2}), dpnb.get_dummies({category}), " + CUT),
     "unique": "would show which values the rows have; {category}.unique() is the list of declared values{common_texts}",
     **dict.fromkeys(
         ["nunique", "is_unique", "groups", "indices", "get_group"],
@@ -107,6 +108,7 @@ REMEDIES: dict[str, str] = {
     "set_index": "is not needed, since rows have no index; group rows by columns, as in "
                  "df.groupby({category_name}){periods}",
     "get": "is not offered; write {self}",
+    "discover": "is a method of tables; write df.discover({self_name})",
     "cat": "is not offered; session.schema shows the declared categories, and {category}.value_counts() counts them",
 }  # fmt: skip
 """The remedy of each name."""

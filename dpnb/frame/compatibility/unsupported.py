@@ -77,6 +77,10 @@ for _name, _symbol in {**REFLECTED, **OTHERS}.items():
 # --- pandas operations that a private table does not offer ------------------------------------------------------------
 
 
+MAX_LISTED = 25
+"""The most names that a refusal lists: of more, none is found by reading."""
+
+
 class NoLengthError(PlanError, TypeError):
     """The number of rows is private; also a `TypeError`, so that ``list(frame)`` gives the names of columns."""
 
@@ -133,7 +137,8 @@ class UnsupportedOperations(NotCopyable):
                 )
             if meant is not None:
                 raise UnsupportedError(f".{name} of {self._description()}: is not offered; did you mean .{meant}?")
-            raise UnsupportedError(f".{name} of {self._description()}: is not offered; it offers: {', '.join(verbs)}")
+            listed = f"it offers: {', '.join(verbs)}" if len(verbs) <= MAX_LISTED else "dir() of it lists what is"
+            raise UnsupportedError(f".{name} of {self._description()}: is not offered; {listed}")
 
     def __iter__(self) -> NoReturn:
         refusal_for_caller(self._examples())

@@ -46,6 +46,9 @@ class UnitGroupedColumn(UnitStatistics[F, Series]):
     def __repr__(self) -> str:
         return f"<{self._description()}>"
 
+    def _selected(self) -> str:
+        return f"[{self._view.name_of(self._node)!r}]"
+
     # --- one value for each unit -------------------------------------------------------------------------------
 
     def _each(self, verb: str, options: Mapping[str, object]) -> Series:

@@ -16,6 +16,7 @@ from dpnb.errors import PlanError
 from dpnb.frame.coerce import as_number
 from dpnb.frame.columns.series import Series
 from dpnb.frame.compatibility.docstrings import Method, describe_options, with_examples
+from dpnb.frame.compatibility.examples import order_name
 from dpnb.frame.compatibility.remedies import OTHER_UNITS
 from dpnb.frame.compatibility.unsupported import UnsupportedOperations
 from dpnb.frame.compatibility.verbs import verb_name
@@ -32,6 +33,9 @@ ROW = Literal(True)
 
 OF_ROWS = ("shift", "diff", "pct_change", "cumsum", "cummax", "cummin", "cumcount", "rank", "ffill")
 """The values of each row that are computed from the rows of its unit."""
+
+EXAMPLES = {"shift": "1", "nth": "0", "head": "1", "tail": "1", "rolling": "3"}
+"""The arguments of methods in examples; others need none."""
 
 STATISTICS = ("sum", "mean", "min", "max", "count", "size", "nunique", "first", "last", "any", "all")
 """The statistics of a unit's rows."""
@@ -77,11 +81,17 @@ class UnitStatistics(UnsupportedOperations, Generic[F, R]):
 
     def _refuse_no_order(self, verb: str) -> None:
         if not self._view.order:
-            column = self._examples()["number_name"]
+            call = f".groupby({self._view.unit!r}){self._selected()}.{verb}({EXAMPLES.get(verb, '')})"
+            if verb == "drop_duplicates":
+                call = f".drop_duplicates({self._view.unit!r}, keep='last')"
             raise PlanError(
                 f"{verb}: depends on the order of a unit's rows; sort them first, as in "
-                f"df.sort_values({column}).groupby({self._view.unit!r}).{verb}(...)"
+                f"df.sort_values({order_name(self._view)}){call}"
             )
+
+    def _selected(self) -> str:
+        """How the column is selected from the groups, in an example."""
+        return ""
 
     def _rows(self, rows: int = 1, *, last: bool = False) -> UnitRows:
         view, down = self._view, self._view.descending or (False,) * len(self._view.order)

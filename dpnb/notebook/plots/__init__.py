@@ -10,30 +10,57 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from dpnb.notebook.plots.text import TextPlot, text_history, text_plot
+from dpnb.render.histograms import adds_up
+from dpnb.results.answer import History
 from dpnb.results.display import to_picture
 from dpnb.results.regression import RegressionAnswer, RegressionResult
+from dpnb.results.tables.exports import BARS
 from dpnb.results.tables.table import Estimates
 
 
 @to_picture.register
-def _draw(estimates: Estimates, history: bool) -> Any:
-    text = text_history(estimates.history) if history else text_plot(estimates)
+def _draw(estimates: Estimates, history: bool, title: str | None = None, kind: str | None = None) -> Any:
+    past: History | None = estimates.history if history else None
+    if title is not None:
+        estimates = replace(estimates, description=title)
+        past = past and History(tuple(replace(answer, description=title) for answer in past))
+    note = "" if past is not None else _other_kind(estimates, kind)
+    text = text_plot(estimates) if past is None else text_history(past.answers)
+    text += f"\n  {note}" if note else ""
     try:
         from dpnb.notebook.plots.figure import AnswerFigure
 
-        if isinstance(estimates, RegressionAnswer | RegressionResult):
+        if past is not None:
+            from dpnb.notebook.plots.marks import fan
+
+            figure = fan(past)
+        elif isinstance(estimates, RegressionAnswer | RegressionResult):
             from dpnb.notebook.plots import regressions
 
-            figure = regressions.draw(estimates, history)
+            figure = regressions.draw(estimates)
         else:
             from dpnb.notebook.plots.answers import draw
 
-            figure = draw(estimates, history)
+            figure = draw(estimates)
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "plotly":
             raise
         return TextPlot(text)
-    return AnswerFigure(figure.update_layout(meta={"text": text}))
+    if note:
+        from dpnb.notebook.plots.style import with_note
+
+        figure = with_note(figure, note)
+    return AnswerFigure.drawn(figure, text)
+
+
+def _other_kind(estimates: Estimates, kind: str | None) -> str:
+    """That the figure is not of a kind of pandas, which was asked for; empty if it is."""
+    if kind == "line":
+        return "not a line: each number is drawn with its interval"
+    if kind in BARS and not (estimates.names and all(adds_up(estimates))):
+        return "points instead of bars, which are drawn for counts and sums by group"
+    return ""

@@ -16,7 +16,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from dpnb.notebook.plots.marks import AxisRange, PlotSeries, PlotValues, add_series, fan, is_incomplete
+from dpnb.notebook.plots.marks import AxisRange, PlotSeries, PlotValues, add_series, is_incomplete
 from dpnb.notebook.plots.style import (
     HUES,
     LABEL_WIDTH,
@@ -49,10 +49,8 @@ MAX_HORIZONTAL_NAMES = 30
 """Largest number of names on a horizontal axis; more names are put on a vertical axis, where each is readable."""
 
 
-def draw(estimates: Estimates, history: bool) -> go.Figure:
-    """The figure of an answer, or of its history; `RequestError` if there is no history."""
-    if history:
-        return fan(estimates.history)
+def draw(estimates: Estimates) -> go.Figure:
+    """The figure of an answer."""
     return _drawn(estimates) if len(estimates.keys) <= MAX_GROUPS else _drawn(_first(estimates), len(estimates.keys))
 
 

@@ -3,21 +3,43 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from hashlib import sha256
+from typing import Any, Self
 
 import plotly.graph_objects as go
+import plotly.io as pio
+from plotly.io.json import to_json_plotly
 
 from dpnb.notebook.plots.svg import svg_of
 
 SVG = "image/svg+xml"
+
+OUTSIDE = ("", "browser", "vscode", "plotly_mimetype", "plotly_mimetype+notebook")
+"""What plotly chooses outside notebooks: it opens a browser, or shows nothing.  Another one was chosen by the user."""
 
 
 class AnswerFigure(go.Figure):  # type: ignore[misc]  # plotly has no types
     """A figure of plotly.
 
     Its output in a notebook has an SVG beside plotly's JSON: exports and code hosts do not run plotly's script, and
-    would show nothing.  In a terminal it is text; ``.show()`` opens it in a browser.
+    would show nothing.  There is no SVG of a figure in which more than the title and the size has been changed, since
+    the SVG does not draw all that plotly can.  In a terminal it is text, which ``.show()`` prints; ``.show("browser")``
+    opens a browser.
     """
+
+    @classmethod
+    def drawn(cls, figure: go.Figure, text: str) -> Self:
+        """A figure as this package has drawn it, and the same as text."""
+        own = cls(figure)
+        own.layout.meta = {"text": text, "digest": own._dpnb_digest}  # in the layout, so that copies have them too
+        return own
+
+    def show(self, *arguments: Any, **options: Any) -> None:
+        """As in plotly; where there is no notebook and no renderer was chosen, the text is printed."""
+        if arguments or "renderer" in options or _has_kernel() or pio.renderers.default not in OUTSIDE:
+            super().show(*arguments, **options)
+        else:
+            print(repr(self))  # noqa: T201  (output for the user)
 
     def __repr__(self) -> str:
         return self._dpnb_text or str(super().__repr__())
@@ -25,18 +47,29 @@ class AnswerFigure(go.Figure):  # type: ignore[misc]  # plotly has no types
     @property
     def _dpnb_text(self) -> str:
         """The figure as text; empty if its user has removed it."""
+        return str(self._dpnb_meta.get("text", ""))
+
+    @property
+    def _dpnb_meta(self) -> dict[str, Any]:
         meta = self.layout.meta
-        return str(meta.get("text", "")) if isinstance(meta, dict) else ""
+        return meta if isinstance(meta, dict) else {}
+
+    @property
+    def _dpnb_digest(self) -> str:
+        """The digest of all but what the user may change without losing the SVG."""
+        content = self.to_plotly_json()
+        for free in ("meta", "title", "width", "height"):
+            content["layout"].pop(free, None)
+        return sha256(to_json_plotly(content, engine="json").encode()).hexdigest()
 
     def _repr_mimebundle_(self, *arguments: Any, **options: Any) -> dict[str, Any]:
         bundle: dict[str, Any] = super()._repr_mimebundle_(*arguments, **options)
-        picture = svg_of(self)
-        return {**bundle, **({} if picture is None else {SVG: picture}), "text/plain": repr(self)}
+        is_as_drawn = self._dpnb_meta.get("digest") == self._dpnb_digest
+        return {**bundle, **({SVG: svg_of(self)} if is_as_drawn else {}), "text/plain": repr(self)}
 
     def _ipython_display_(self) -> None:
         # plotly's own method displays neither the SVG nor the text, and opens a browser from a terminal.
-        shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-        if getattr(shell, "kernel", None) is None:
+        if not _has_kernel():
             print(repr(self))  # noqa: T201  (output for the user)
             return
         from IPython.display import display
@@ -46,3 +79,8 @@ class AnswerFigure(go.Figure):  # type: ignore[misc]  # plotly has no types
             super()._ipython_display_()
             return
         display(bundle, raw=True)  # type: ignore[no-untyped-call]
+
+
+def _has_kernel() -> bool:
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return getattr(shell, "kernel", None) is not None

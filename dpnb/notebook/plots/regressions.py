@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import plotly.graph_objects as go
 
-from dpnb.notebook.plots.marks import AxisRange, PlotSeries, PlotValues, add_series, fan, is_incomplete
+from dpnb.notebook.plots.marks import AxisRange, PlotSeries, PlotValues, add_series, is_incomplete
 from dpnb.notebook.plots.style import INK, PlotLayout, framed, notes_of, short, text
 from dpnb.results.estimates.noisy import Cells, IntervalArrays
 from dpnb.results.regression import RegressionAnswer, RegressionResult
@@ -24,10 +24,8 @@ SCALE = (
 )
 
 
-def draw(result: RegressionAnswer | RegressionResult, history: bool) -> go.Figure:
-    """The figure of a regression, or of its history."""
-    if history:
-        return fan(result.history)
+def draw(result: RegressionAnswer | RegressionResult) -> go.Figure:
+    """The figure of a regression."""
     numbers = result.numbers
     kept = [index for index, term in enumerate(numbers.terms) if term.factors]
     ranges = np.array([high - low for low, high in (numbers.terms[index].bounds for index in kept)])

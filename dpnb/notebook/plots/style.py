@@ -115,7 +115,9 @@ def notes_of(estimates: Estimates) -> list[str]:
     if isinstance(estimates, Answer):
         known = f"known at mu {format_mu_up(estimates.total_loss)}"
         notes.append(
-            f"cost {format_cost(estimates.cost, estimates.cost_fraction)}" if estimates.cost.mu_squared else known
+            f"cost {format_cost(estimates.cost, estimates.cost_fraction)}"
+            if estimates.cost.mu_squared and not estimates.was_known
+            else known
         )
         notes += [f"{estimates.n_observations} observations combined"] if estimates.n_observations > 1 else []
     marks = {"unknown": "open marks are "}
@@ -161,7 +163,7 @@ def framed(figure: go.Figure, estimates: Estimates, notes: list[str], layout: Pl
     lines = [f"<b>{text(line)}</b>" for line in title]
     if estimates.notice:
         lines.insert(0, f'<b style="color:{LOUD}">{text(estimates.notice)}</b>')
-    lines += [f'<span style="font-size:{SMALL + 1}px">{text(line)}</span>' for line in small]
+    lines += map(_small, small)
     top = 40 + 21 * (len(lines) - len(small)) + 17 * len(small)
     bottom = 60
     figure.update_layout(
@@ -180,3 +182,17 @@ def framed(figure: go.Figure, estimates: Estimates, notes: list[str], layout: Pl
         height=top + bottom + layout.height,
     )
     return figure
+
+
+def with_note(figure: go.Figure, note: str) -> go.Figure:
+    """A framed figure with another note below its title."""
+    lines = textwrap.wrap(note, NOTE_WIDTH)
+    more = 17 * len(lines)
+    figure.layout.title.text = "<br>".join([figure.layout.title.text, *map(_small, lines)])
+    figure.layout.margin.t += more
+    figure.layout.height += more
+    return figure
+
+
+def _small(line: str) -> str:
+    return f'<span style="font-size:{SMALL + 1}px">{text(line)}</span>'

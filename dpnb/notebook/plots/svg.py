@@ -1,7 +1,7 @@
 """A figure of this package as SVG, for what shows a notebook without plotly's script: an export, a code host.
 
-It draws what is in the figure, bars and points with their error bars, lines and the area between two of them, as plotly
-does.  A figure with anything else, which its user has added, has no SVG.
+It draws what this package puts into a figure, bars and points with their error bars, lines and the area between two of
+them, as plotly does.  It is not for a figure to which a user has added something: see ``figure``.
 """
 
 from __future__ import annotations
@@ -36,35 +36,27 @@ DASHES = {"solid": "", "dash": "9 5", "dot": "2 3", "dashdot": "9 4 2 4", "longd
 """plotly's names of dashes in pixels; others are in pixels already."""
 
 
-def svg_of(figure: go.Figure) -> str | None:
-    """The figure as SVG; None if it has traces or axes that are not drawn here."""
-    content = figure.to_plotly_json()
-    layout = content["layout"]
-    axes = [value for key, value in layout.items() if key[1:].startswith("axis")]
-    if any(trace["type"] not in ("bar", "scatter") for trace in content["data"]) or any(
-        axis.get("type") not in (None, "category", "linear", "-") for axis in axes
-    ):
-        return None
-    return _drawn(content)
-
-
-def _drawn(figure: FigureContent) -> str:
-    layout = figure["layout"]
-    margin, height = layout["margin"], layout["height"]
-    named = [trace for trace in figure["data"] if trace.get("showlegend") and trace.get("name")]
+def svg_of(figure: go.Figure) -> str:
+    """The figure as SVG, always `WIDTH` wide."""
+    content: FigureContent = figure.to_plotly_json()
+    layout, traces = content["layout"], content["data"]
+    margin = layout["margin"]
+    # The user may have set any height, or none, for which plotly takes 450.
+    height = max(layout.get("height") or 450, margin["t"] + margin["b"] + 100)
+    named = [trace for trace in traces if trace.get("showlegend") and trace.get("name")]
     legend = 50 + longest([trace["name"] for trace in named] + [_text(layout.get("legend"))]) if named else 0
-    vertical = axes_of(figure, "y", 0, 1)
+    vertical = axes_of(content, "y", 0, 1)
     labels = longest(text for axis in vertical.values() for _, text in axis.labels)
     left, right = 22 + labels + (24 if any(_text(axis.layout) for axis in vertical.values()) else 0), 24 + legend
     top, bottom = margin["t"], height - margin["b"]
-    horizontal, vertical = axes_of(figure, "x", left, WIDTH - right), axes_of(figure, "y", bottom, top)
+    horizontal, vertical = axes_of(content, "x", left, WIDTH - right), axes_of(content, "y", bottom, top)
     below = max((_below(axis) for axis in horizontal.values()), default=0)
     height = max(height, bottom + below + 24)
-    parts = [f"<defs>{''.join(map(_pattern, range(1, len(PATTERNS))))}</defs>"] if _has_patterns(figure) else []
+    parts = [f"<defs>{''.join(map(_pattern, range(1, len(PATTERNS))))}</defs>"] if _has_patterns(content) else []
     parts.append(title_svg(_text(layout), 12, 10))
-    panels = dict.fromkeys((trace.get("xaxis", "x"), trace.get("yaxis", "y")) for trace in figure["data"])
+    panels = dict.fromkeys((trace.get("xaxis", "x"), trace.get("yaxis", "y")) for trace in traces)
     for x, y in panels:
-        own = [trace for trace in figure["data"] if (trace.get("xaxis", "x"), trace.get("yaxis", "y")) == (x, y)]
+        own = [trace for trace in traces if (trace.get("xaxis", "x"), trace.get("yaxis", "y")) == (x, y)]
         parts += [grid_svg(horizontal[x], vertical[y]), *_axis_titles(horizontal[x], vertical[y], left)]
         parts += _traces(own, horizontal[x], vertical[y], layout)
     for shape in layout.get("shapes", ()):  # the vertical line at 0 of a regression

@@ -33,6 +33,10 @@ class TextPlot(Displayed):
 
     text: str
 
+    def show(self) -> None:
+        """Print the text, as the figure of plotly does in a terminal."""
+        print(self)  # noqa: T201  (output for the user)
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)

@@ -40,7 +40,7 @@ from dpnb.results.estimates.noisy import Cells, IntervalArrays, NoisyArrays, noi
 from dpnb.results.estimates.outputs import pairs_of
 from dpnb.results.estimates.quantiles import quantiles
 from dpnb.results.estimates.scores import step_sums
-from dpnb.results.estimates.slopes import ProductMatrix
+from dpnb.results.estimates.slopes import DeviationSums
 from dpnb.schema import Schema
 
 FeatureSlice = list[tuple[Feature, NoisyArrays]]
@@ -87,8 +87,8 @@ def estimate_part(
             return _mean(features, noisy, z)
         case Ratio():
             return _ratio(features, noisy, z)
-        case DeviationProducts(columns):
-            return ProductMatrix(len(columns), [_value(feature) for feature in features], noisy, z).slopes()
+        case DeviationProducts():
+            return deviation_sums(aggregation, part, schema).slopes(z)
         case Moments():
             return _from_moments(view, moment_sums(aggregation, part, z, schema))
     first = features[0]
@@ -209,6 +209,12 @@ def moment_sums(aggregation: Moments, part: FeatureSlice, z: Cells, schema: Sche
     scales = np.array([scaled(node, schema)[1:] for node in aggregation.columns])
     sizes = [indicators_of(node, schema) for node in aggregation.categories]
     return MomentSums(features, noisy, scales[:, 0], scales[:, 1], sizes, z)
+
+
+def deviation_sums(aggregation: DeviationProducts, part: FeatureSlice, schema: Schema) -> DeviationSums:
+    """The noisy products of deviations that one part of a query measured."""
+    reaches = np.array([scaled(node, schema)[2] for node in aggregation.columns])
+    return DeviationSums(reaches, [sums for _, sums in part])
 
 
 def _from_moments(view: AnyView, sums: MomentSums) -> IntervalArrays:

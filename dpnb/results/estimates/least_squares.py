@@ -31,7 +31,7 @@ R-squared of 0.02 to 0.9; with the variance at the estimate it would be as littl
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -41,6 +41,8 @@ from numpy.typing import NDArray
 from dpnb.results.estimates.noisy import Cells, IntervalArrays, quotient
 
 Matrix = NDArray[np.float64]
+OwnUnits = tuple[Matrix, Cells]
+"""`LeastSquares.transform` and `LeastSquares.shift`."""
 
 INDEFINITE = (
     "the matrix of the predictors is not clearly positive definite: some combination of them varies too little beside "
@@ -202,7 +204,7 @@ def _quotient(
 
 def in_own_units(
     outcome: tuple[float, float], predictors: Sequence[tuple[float, float]], *, intercept: bool
-) -> tuple[Matrix, Cells]:
+) -> OwnUnits:
     """`LeastSquares.transform` and `shift`, from middle and half-width of the outcome's and the predictors' bounds.
 
     With an intercept, it is the first predictor, which is 1 in all rows.
@@ -216,6 +218,42 @@ def in_own_units(
     return transform, np.concatenate([[middle], np.zeros(len(ratios))])
 
 
-def changes_of(shifted: Iterable[tuple[Matrix, Matrix]]) -> Matrix:
-    """Half the differences of matrices with one sum shifted by its noise scale, up and down; of one cell."""
-    return np.stack([(up[0] - down[0]) / 2 for up, down in shifted])
+def coefficients(
+    moments: Matrix, changes: Matrix, own_units: OwnUnits, z: Cells, clear: NDArray[np.bool_]
+) -> IntervalArrays:
+    """The coefficients of several regressions in their own units, with noise intervals; shape (cells, p).
+
+    `moments` and `changes` are those of a `LeastSquares` for each cell, `z` and `clear` have shape (cells,).  The
+    coefficients are quotients of Cramer's determinants, ``det A_k`` by ``det A``, with intervals by Fieller's theorem:
+    the whole range unless the cell and the denominator are clear.  Both are divided by ``det A``, whose change is then
+    the trace of A^-1 dA, and that of ``det A_k`` is beta_k times this plus the change of beta_k.
+    """
+    transform, shift = own_units
+    cells, p = len(moments), len(shift)
+    information = moments[:, 1:, 1:]
+    known = clear & np.isfinite(moments).all(axis=(1, 2))
+    known[known] = np.linalg.slogdet(information[known])[0] > 0
+    top, variances, covariances = np.zeros((cells, p)), np.ones((cells, p)), np.zeros((cells, p))
+    bottom_variances = np.ones(cells)
+    inverse, some = np.linalg.inv(information[known]), changes[known]
+    scaled = (inverse @ moments[known, 1:, :1])[:, :, 0]
+    relative = np.einsum("cij,csji->cs", inverse, some[:, :, 1:, 1:])
+    scores = some[:, :, 1:, 0] - np.einsum("csij,cj->csi", some[:, :, 1:, 1:], scaled)
+    top[known] = scaled @ transform.T
+    effects = scores @ (transform @ inverse).transpose(0, 2, 1) + relative[:, :, None] * top[known][:, None]
+    variances[known], bottom_variances[known] = (effects**2).sum(axis=1), (relative**2).sum(axis=1)
+    covariances[known] = np.einsum("cs,csi->ci", relative, effects)
+    everything = (-np.inf, np.inf)
+    return IntervalArrays.side_by_side(
+        [
+            quotient(
+                top[:, index],
+                known.astype(float),
+                (variances[:, index], bottom_variances),
+                covariances[:, index],
+                z,
+                everything,
+            ).rescaled(shift=float(shift[index]))
+            for index in range(p)
+        ]
+    )

@@ -7,18 +7,15 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from dpnb._compile import LinearQuery
-from dpnb._compile.features import ValueFeature
 from dpnb._compile.linear import max_rows_in_cell
-from dpnb._compile.lowering import scaled
 from dpnb._plan.expressions.dtypes import Boolean
 from dpnb._plan.expressions.nodes import Arithmetic, AsNumber, Column, Compare, Expression, Literal
 from dpnb._plan.expressions.rules import dtype_of, numeric_dtype_of, public_keys_of
 from dpnb._plan.measurements import AnyView, DeviationProducts, Moments, MomentsView, SlopesView
-from dpnb.results.estimates.estimate import moment_sums
+from dpnb.results.estimates.estimate import deviation_sums, moment_sums
 from dpnb.results.estimates.least_squares import INDEFINITE, LeastSquares, Matrix
 from dpnb.results.estimates.noisy import Cells, IntervalArrays, noisy_features
 from dpnb.results.estimates.regression import RegressionNumbers, RegressionTerm, TermFactor
-from dpnb.results.estimates.slopes import ProductMatrix
 from dpnb.schema import Key, Schema
 
 HOMOSKEDASTIC = "homoskedastic, plus the noise: each row is a unit, and the errors are assumed to have one variance"
@@ -35,14 +32,11 @@ def least_squares(query: LinearQuery, view: AnyView, sums: Cells, sigma: Cells, 
     """The moments of a regression without groups; `sums` and `sigma` are those of `estimate`."""
     aggregation, first, count = query.parts[0]
     part = noisy_features(query, sums, sigma, first, count)
-    z = np.ones_like(sigma)
     match aggregation, view:
         case Moments(), MomentsView("regression", columns):
-            return moment_sums(aggregation, part, z, schema).least_squares(*columns)
-        case DeviationProducts(columns), SlopesView():
-            features = [feature for feature, _ in part if isinstance(feature, ValueFeature)]
-            matrix = ProductMatrix(len(columns), features, [noisy for _, noisy in part], z)
-            return matrix.products(np.array([scaled(node, schema)[2] for node in columns]))
+            return moment_sums(aggregation, part, np.ones_like(sigma), schema).least_squares(*columns)
+        case DeviationProducts(), SlopesView():
+            return deviation_sums(aggregation, part, schema).least_squares()
     raise TypeError(type(aggregation).__name__)
 
 

@@ -3,10 +3,10 @@
 All columns are scaled to [-1, 1], and the sums measured are the count N, the z_i and the products z_i z_j, each with
 independent noise of a known scale.  Every statistic is a quotient a/b of two functions of these sums: (sum of squares
 about the mean)/N, covariance over the product of deviations, Cramer's determinants.  Both are evaluated with each sum
-shifted by its noise scale in turn; half the differences are their sensitivities to the noises, and the sums of squares
-and products of these are the variances and the covariance for Fieller's theorem (see Ratios and means).  So only the
-curvature of a and b is neglected, not that of the quotient.  Where the count, or the denominator, is not clearly above
-the noise, the interval is the whole range of the statistic.
+shifted by its noise scale in turn (`coefficients` has the derivatives instead); half the differences are
+their sensitivities to the noises, and the sums of squares and products of these are the variances and the covariance
+for Fieller's theorem (see Ratios and means).  So only the curvature of a and b is neglected, not that of the quotient.
+Where the count, or the denominator, is not clearly above the noise, the interval is the whole range of the statistic.
 
 The denominator of a correlation is the root of a product of variances, whose curvature cannot be neglected where a
 variance is near 0 (a column that varies little within its bounds).  So the interval of a correlation is the whole range
@@ -17,15 +17,14 @@ its slope says, at least 1 and less than 2 times.  Coverage is simulated in test
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpnb._compile.features import Feature, ValueFeature
 from dpnb._compile.lowering import moment_order
-from dpnb.results.estimates.least_squares import LeastSquares, changes_of, in_own_units
+from dpnb.results.estimates.least_squares import LeastSquares, OwnUnits, coefficients, in_own_units
 from dpnb.results.estimates.noisy import Cells, IntervalArrays, NoisyArrays, quotient
 
 Matrix = NDArray[np.float64]
@@ -54,7 +53,6 @@ class MomentSums:
         )
         self._columns, self._sizes, self._z = len(middle), sizes, z
         self._starts = [int(start) for start in self._columns + np.cumsum([0, *sizes])]
-        self._kept: list[tuple[Matrix, Matrix]] | None = None
         self._indices: dict[tuple[str, int, int], int] = {}
 
     def of_columns(self, *columns: int) -> MomentSums:
@@ -111,18 +109,8 @@ class MomentSums:
                     matrices[np.ix_(range(len(sums)), right, left)] = table.transpose(0, 2, 1)
         return matrices
 
-    def _shifted(self) -> Iterable[tuple[Matrix, Matrix]]:
-        """The matrices with each sum shifted by its noise scale, up and down.
-
-        Without groups they are kept: a regression needs them for each coefficient.
-        """
-        if len(self._sums) > 1:
-            return self._shifts()
-        if self._kept is None:
-            self._kept = list(self._shifts())
-        return self._kept
-
-    def _shifts(self) -> Iterator[tuple[Matrix, Matrix]]:
+    def _shifted(self) -> Iterator[tuple[Matrix, Matrix]]:
+        """The matrices with each sum shifted by its noise scale, up and down."""
         for slot in range(self._sums.shape[1]):
             step = np.zeros_like(self._sums)
             step[:, slot] = self._scales[:, slot]
@@ -192,45 +180,24 @@ class MomentSums:
         value, low, _ = (end[:, 0] for end in self.var(column).unclipped)
         return np.where(low > 0, low / value, 0.0)
 
+    def _normal_equations(self, outcome: int, predictors: Sequence[int]) -> tuple[Matrix, Matrix, OwnUnits]:
+        """Moments and changes of a regression, for each cell, and its own units."""
+        rows = [outcome + 1, 0, *(row for index in predictors for row in self._rows_of(index))]
+        chosen = np.ix_(rows, rows)
+        moments = self._matrices(self._sums)[:, chosen[0], chosen[1]]
+        # The matrices are linear in the sums, so that no difference is needed.
+        changes = np.stack([self._matrices(np.diag(scales)) for scales in self._scales])[:, :, chosen[0], chosen[1]]
+        numbers = [(float(self._middle[row - 1]), float(self._reach[row - 1])) for row in rows if row]
+        return moments, changes, in_own_units(numbers[0], numbers[1:], intercept=True)
+
     def least_squares(self, outcome: int, *predictors: int) -> LeastSquares:
         """The moments of a regression, without groups."""
-        terms = [row for index in predictors for row in self._rows_of(index)]
-        rows = np.ix_([outcome + 1, 0, *terms], [outcome + 1, 0, *terms])
-        moments = self._matrices(self._sums)[0][rows]
-        changes = changes_of(self._shifted())[:, rows[0], rows[1]]
-        numbers = [(float(self._middle[row - 1]), float(self._reach[row - 1])) for row in (outcome + 1, *terms)]
-        return LeastSquares(
-            moments, changes, *in_own_units(numbers[0], numbers[1:], intercept=True), numbers[0][1], intercept=True
-        )
+        moments, changes, own_units = self._normal_equations(outcome, predictors)
+        return LeastSquares(moments[0], changes[0], *own_units, float(self._reach[outcome]), intercept=True)
 
     def regression(self, outcome: int, *predictors: int) -> IntervalArrays:
         """Least squares of one column on others: intercept, then slopes, in the columns' own units."""
-        terms = [row for index in predictors for row in self._rows_of(index)]
-        rows, others = [0, *terms], [row - 1 for row in terms]
-        size = np.abs(self._sums[:, :1, None])  # scales determinants to the order of 1
-
-        def determinant(matrices: Matrix, replaced: int | None = None) -> Cells:
-            normal = matrices[:, rows][:, :, rows] / size
-            if replaced is not None:
-                normal[:, :, replaced] = matrices[:, rows, outcome + 1] / size[:, :, 0]
-            return np.asarray(np.linalg.det(normal))
-
-        ratios = [self._reach[outcome] / self._reach[other] for other in others]
-
-        def intercept(matrices: Matrix) -> Cells:
-            start = self._reach[outcome] * determinant(matrices, 0)
-            shifts = (
-                ratio * self._middle[other] * determinant(matrices, term)
-                for term, (ratio, other) in enumerate(zip(ratios, others, strict=True), start=1)
-            )
-            return np.asarray(start - sum(shifts))
-
-        everything = (-np.inf, np.inf)
-        coefficients = [self._quotient(intercept, determinant, everything).rescaled(shift=self._middle[outcome])]
-        for term, ratio in enumerate(ratios, start=1):
-            slope = self._quotient(partial(determinant, replaced=term), determinant, everything)
-            coefficients.append(slope.rescaled(ratio))
-        return IntervalArrays.side_by_side(coefficients)
+        return coefficients(*self._normal_equations(outcome, predictors), self._z, self._clear)
 
 
 def root_of(variance: IntervalArrays) -> IntervalArrays:

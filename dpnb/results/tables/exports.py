@@ -22,11 +22,8 @@ if TYPE_CHECKING:
 KINDS = ("bar", "barh", "hist", "line")
 """The kinds of pandas that are accepted: what is drawn follows from the answer, always with its intervals."""
 
-DRAWING = frozenset(
-    ["kind", "ax", "alpha", "bins", "color", "figsize", "fontsize", "grid", "label", "legend", "rot", "style", "title",
-     "width", "xlabel", "ylabel", "xlim", "ylim", "yerr"]
-)  # fmt: skip
-"""Arguments of pandas for the drawing, which have no effect."""
+BARS = ("bar", "barh", "hist")
+"""Those of bars, which are drawn for counts and sums alone."""
 
 
 class Drawn(Protocol):
@@ -47,28 +44,38 @@ class EstimatesPlot:
     def __init__(self, estimates: Drawn) -> None:
         self._estimates = estimates
 
-    def __call__(self, *, history: bool = False, **drawing: object) -> Any:
+    def __call__(
+        self, *, history: bool = False, title: str | None = None, kind: str | None = None, **drawing: object
+    ) -> Any:
         """The numbers with their intervals as a ``plotly.graph_objects.Figure``; free.
 
-        With `history`, the answers after each observation; for released answers only.  Arguments of pandas for the
-        drawing have no effect: the figure can be changed by its own methods.
+        With `history`, the answers after each observation; for released answers only.  What is drawn follows from the
+        answer; the figure says so where it is not the `kind` of pandas.  Other arguments of pandas for the drawing are
+        refused: the figure can be changed by its own methods.
         """
         if not isinstance(history, bool | np.bool_):
             raise RequestError(f"history: must be True or False; got {history!r}")
-        unknown = sorted(drawing.keys() - DRAWING)
-        if unknown:
-            raise RequestError(f"plot: has no argument {unknown[0]!r}; use history=True, or change the figure itself")
-        kind = drawing.get("kind", KINDS[0])
-        if kind not in KINDS:
+        if title is not None and not isinstance(title, str):
+            raise RequestError(f"title: must be a text; got {title!r}")
+        if drawing:
+            raise RequestError(
+                f"plot: has no argument {min(drawing)!r}; use history= or title=, or change the figure by its own "
+                "methods, as in answer.plot().update_traces(marker_color='red')"
+            )
+        if kind is not None and kind not in KINDS:
             self._refuse(str(kind))
         self._estimates._refuse_dates("plot")
-        return to_picture(self._estimates, bool(history))
+        return to_picture(self._estimates, bool(history), title, kind)
 
-    def bar(self, **drawing: object) -> Any:
-        """The figure of ``plot()``; arguments of pandas for the drawing have no effect."""
-        return self(history=False, **drawing)
+    def bar(self, *, title: str | None = None, **drawing: Any) -> Any:
+        """The figure of ``plot()``, which says so where it has no bars."""
+        return self(title=title, kind="bar", **drawing)
 
-    barh = hist = line = bar
+    def line(self, *, title: str | None = None, **drawing: Any) -> Any:
+        """The figure of ``plot()``, which says that it has no line."""
+        return self(title=title, kind="line", **drawing)
+
+    barh = hist = bar
 
     if not TYPE_CHECKING:  # a type checker refuses what is not offered, and names it
 

@@ -174,6 +174,10 @@ MEANT = {"value": "estimate", "values": "estimate", "result": "estimate", "ci": 
 """Names that analysts try, and the attribute that they mean."""
 
 
+BY_KEY = ("loc", "at", "xs", "get")
+"""Names that select by key in pandas, for which an answer has brackets."""
+
+
 class UnknownNames:
     """Refuses unknown attributes with an `AttributeError` that names a replacement."""
 
@@ -193,6 +197,9 @@ class UnknownNames:
             close = MEANT.get(name) or closest(name, [public for public in own if not public.startswith("_")])
             columns = [each for each in COLUMNS if self.has_population_intervals or not each.startswith("population")]
             hint = f"did you mean .{close}? .to_pandas()" if close else ".to_pandas()"
+            if name in BY_KEY and self.keys and self.keys[0]:
+                key = self.keys[0] if len(self.keys[0]) > 1 else self.keys[0][0]
+                hint = f"answer[{key!r}] has one group with its interval; {hint}"
             raise AnswerAttributeError(
                 f"{what}: is not offered by an answer; {hint} gives a pandas DataFrame with the columns "
                 f"{', '.join(columns)}{_pandas_example(name)}"

@@ -299,8 +299,9 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Intervals, E
     def plot(self) -> EstimatesPlot:
         """``plot()`` is the numbers with their intervals as a ``plotly.graph_objects.Figure``; free.
 
-        ``plot(history=True)`` draws the answers after each observation, and ``plot.bar()`` is ``plot()``, as in pandas.
-        A notebook stores an SVG beside plotly's JSON, for exports; in a terminal, and without plotly, it is text.
+        ``plot(history=True)`` draws the answers after each observation, ``plot(title="Wages")`` has another title, and
+        ``plot.bar()`` is ``plot()``, as in pandas.  A notebook stores an SVG beside plotly's JSON, for exports; in a
+        terminal, and without plotly, it is text, which ``print(answer.plot())`` or ``answer.plot().show()`` prints.
 
         Examples
         --------

@@ -5,7 +5,16 @@ import type { Contents } from '@jupyterlab/services';
 
 import { isText } from '../protocol/guards';
 import { trans } from '../translation';
-import { describe, EXAMPLE, firstCells, isDeclaration, type ITemplate, notebook, templatesOf } from './template';
+import {
+  categoriesIn,
+  describe,
+  EXAMPLE,
+  firstCells,
+  isDeclaration,
+  type ITemplate,
+  notebook,
+  templatesOf
+} from './template';
 
 /** A declaration is some pages long; a larger file is another program's. */
 const MAX_BYTES = 1_000_000;
@@ -29,7 +38,9 @@ export async function newAnalysis(app: JupyterFrontEnd, folder: string): Promise
     display_name: spec?.display_name ?? 'Python 3',
     language: 'python'
   };
-  const content = notebook(firstCells(template), kernel);
+  const { declaration } = template;
+  const text = declaration === null ? '' : await textOf(contents, PathExt.join(folder, declaration));
+  const content = notebook(firstCells(template, categoriesIn(text)), kernel);
   const { path } = await contents.newUntitled({ path: folder, type: 'notebook' });
   await contents.save(path, { type: 'notebook', format: 'json', content });
   await app.commands.execute('docmanager:open', { path, factory: 'Notebook', kernel: { name: kernel.name } });
@@ -58,18 +69,21 @@ async function templatesIn(contents: Contents.IManager, folder: string): Promise
   const names = files.map(({ name }) => name).sort();
   const declarations: string[] = [];
   for (const { name, size } of [...files].sort((a, b) => (a.name < b.name ? -1 : 1))) {
-    if (name.endsWith('.toml') && (size ?? 0) <= MAX_BYTES && (await reads(contents, PathExt.join(folder, name)))) {
-      declarations.push(name);
+    if (name.endsWith('.toml') && (size ?? 0) <= MAX_BYTES) {
+      if (isDeclaration(await textOf(contents, PathExt.join(folder, name)))) {
+        declarations.push(name);
+      }
     }
   }
   return templatesOf(names, declarations);
 }
 
-async function reads(contents: Contents.IManager, path: string): Promise<boolean> {
+/** The text of a file; empty if it is none, or was deleted in the meantime. */
+async function textOf(contents: Contents.IManager, path: string): Promise<string> {
   try {
     const file = await contents.get(path, { type: 'file', format: 'text', content: true });
-    return isText(file.content) && isDeclaration(file.content);
+    return isText(file.content) ? file.content : '';
   } catch {
-    return false; // not a text, or it was deleted in the meantime
+    return '';
   }
 }

@@ -15,7 +15,7 @@ export const EXAMPLE: ITemplate = { declaration: null, table: null };
 
 /**
  * What can be analysed in a folder: each declaration, with the table that has its name, first those that have one; the
- * tables without a declaration; and the example.
+ * example; and the tables without a declaration, which cannot be analysed yet.  The dialog proposes the first.
  */
 export function templatesOf(names: readonly string[], declarations: readonly string[]): ITemplate[] {
   const declared = declarations.map(declaration => ({ declaration, table: tableOf(names, declaration) }));
@@ -23,8 +23,8 @@ export function templatesOf(names: readonly string[], declarations: readonly str
   return [
     ...declared.filter(({ table }) => table !== null),
     ...declared.filter(({ table }) => table === null),
-    ...tables.map(table => ({ declaration: null, table })),
-    EXAMPLE
+    EXAMPLE,
+    ...tables.map(table => ({ declaration: null, table }))
   ];
 }
 
@@ -43,14 +43,26 @@ export function describe({ declaration, table }: ITemplate): string {
 /** Whether a TOML file is a declaration: it has a budget and a schema. */
 export const isDeclaration = (text: string): boolean => /^\s*\[schema/m.test(text) && /^\s*\[?budget/m.test(text);
 
-type Cells = [type: 'code' | 'markdown', source: string][];
-
-/** The cells with which a private analysis begins.  They run as they are. */
-export function firstCells({ declaration, table }: ITemplate): Cells {
-  return declaration === null ? exampleCells(table) : declaredCells(declaration, table);
+/** The first column of categories in a declaration, for a query by group; null if none is found. */
+export function categoriesIn(text: string): string | null {
+  const section = /^\s*\[schema\.("[^"]+"|[\w-]+)\].*\n(?:\s*[^[\s].*\n|\s*\n)*?\s*type\s*=\s*"categories"/m;
+  const line = /^\s*("[^"]+"|[\w-]+)\s*=\s*\{\s*type\s*=\s*"categories"/m;
+  const name = (section.exec(text) ?? line.exec(text))?.[1];
+  return name === undefined ? null : name.replace(/"/g, '');
 }
 
-function declaredCells(declaration: string, table: string | null): Cells {
+type Cells = [type: 'code' | 'markdown', source: string][];
+
+/**
+ * The cells with which a private analysis begins.  They run as they are.
+ *
+ * @param groups A column of categories of the declaration, by which the query is grouped.
+ */
+export function firstCells({ declaration, table }: ITemplate, groups: string | null = null): Cells {
+  return declaration === null ? exampleCells(table) : declaredCells(declaration, table, groups);
+}
+
+function declaredCells(declaration: string, table: string | null, groups: string | null): Cells {
   const path = quoted(declaration);
   const session =
     table === null
@@ -71,8 +83,8 @@ function declaredCells(declaration: string, table: string | null): Cells {
     ['code', ['%load_ext dpnb', ...(table === null ? [] : ['import pandas as pd', '']), 'import dpnb'].join('\n')],
     ['code', [...session, 'session'].join('\n')],
     ['code', 'df = session.frame\ndf'],
-    ['code', 'query = df.count()\nquery'],
-    ['markdown', afterwards()]
+    ['code', `query = ${groups === null ? 'df.count()' : `df.groupby(${quoted(groups)}).size()`}\nquery`],
+    ...afterwards()
   ];
 }
 
@@ -96,8 +108,8 @@ function exampleCells(table: string | null): Cells {
     ['code', ['%load_ext dpnb', 'import dpnb', 'import pandas as pd', 'import plotly.data'].join('\n')],
     ['code', SESSION],
     ['code', 'df = session.frame\ndf'],
-    ['code', 'query = df["lifeExp"].mean()\nquery'],
-    ['markdown', afterwards()]
+    ['code', 'query = df[df["lifeExp"] > 70].groupby("continent").size()\nquery'],
+    ...afterwards()
   ];
 }
 
@@ -106,10 +118,19 @@ const free = (): string =>
     'Queries and their previews are free; a release is charged to the budget, of which `session` shows what is left.'
   );
 
-const afterwards = (): string =>
-  trans.__(
-    'Choose a budget with the slider, and release. Then `query.answer` is the answer, and `query.answer.plot()` draws it.'
-  );
+/** The answer and its figure, after a release by the button; before it, what to click. */
+const afterwards = (): Cells => [
+  [
+    'markdown',
+    trans.__(
+      'Choose a budget with the slider above, and click **Release**. Then `query.answer` is the answer; run the next cell to draw it.'
+    )
+  ],
+  [
+    'code',
+    `${quoted(trans.__('Click Release above, then run this cell again.'))} if query.best is None else query.answer.plot()`
+  ]
+];
 
 const SESSION = `session = dpnb.Session(
     plotly.data.gapminder(),

@@ -2,7 +2,7 @@ import type { JupyterFrontEnd } from '@jupyterlab/application';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 
 import { newAnalysis } from '../../launcher/newAnalysis';
-import { EXAMPLE, firstCells, isDeclaration, templatesOf } from '../../launcher/template';
+import { categoriesIn, EXAMPLE, firstCells, isDeclaration, templatesOf } from '../../launcher/template';
 
 const getItem = vi.hoisted(() => vi.fn<(options: { items: string[] }) => Promise<object>>());
 vi.mock('@jupyterlab/apputils', () => ({ InputDialog: { getItem } }));
@@ -49,20 +49,45 @@ describe('the first cells', () => {
     }
   });
 
+  it('are a query by group, and a figure that says what to click before the release', () => {
+    const example = source(null, null);
+    expect(example).toContain('query = df[df["lifeExp"] > 70].groupby("continent").size()\nquery');
+    expect(source('a.toml', null)).toContain('query = df.count()');
+    const grouped = firstCells({ declaration: 'a.toml', table: null }, 'the "plan"').map(([, cell]) => cell);
+    expect(grouped).toContain('query = df.groupby("the \\"plan\\"").size()\nquery');
+    for (const cell of [
+      ...grouped.slice(-1),
+      ...firstCells(EXAMPLE)
+        .slice(-1)
+        .map(([, last]) => last)
+    ]) {
+      expect(cell).toMatch(/^"Click Release .*" if query\.best is None else query\.answer\.plot\(\)$/);
+    }
+  });
+
   it('quote any name of a file', () => {
     expect(source('a"b\\.toml', null)).toContain('from_toml("a\\"b\\\\.toml", rehearse=True)');
   });
 });
 
 describe('the files of a folder', () => {
-  it('are declarations with their tables first, then tables without one, then the example', () => {
+  it('have a column of categories, or none', () => {
+    expect(categoriesIn(DECLARATION)).toBeNull();
+    expect(categoriesIn('[schema]\nage = { type = "bounded" }\nplan = { type = "categories" }')).toBe('plan');
+    const sections = '[schema.x]\ntype = "bounded"\n\n[schema."my plan"] # a\n# b\ntype = "categories"\n';
+    expect(categoriesIn(sections)).toBe('my plan');
+    expect(categoriesIn('')).toBeNull();
+  });
+
+  it('are declarations with their tables first, then the example, then tables without one', () => {
     const names = ['a.toml', 'b.csv', 'b.toml', 'c.parquet', 'notes.txt'];
     expect(templatesOf(names, ['a.toml', 'b.toml'])).toEqual([
       { declaration: 'b.toml', table: 'b.csv' },
       { declaration: 'a.toml', table: null },
-      { declaration: null, table: 'c.parquet' },
-      EXAMPLE
+      EXAMPLE,
+      { declaration: null, table: 'c.parquet' }
     ]);
+    expect(templatesOf(['visits.csv'], [])[0]).toBe(EXAMPLE);
     expect(templatesOf(['notes.txt'], [])).toEqual([EXAMPLE]);
   });
 

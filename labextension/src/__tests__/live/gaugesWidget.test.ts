@@ -76,7 +76,7 @@ it('leaves the list of releases to the panel', () => {
 it('shows the budget over time, and what to do next without a button that it could not serve', () => {
   expect(rendered(sharedSession()).el.querySelector('.dpnb-timeline-steps')).not.toBeNull();
   const { el } = rendered(sharedSession(1));
-  expect(el.querySelector('.dpnb-next-code')?.textContent).toBe('frame = session.frame');
+  expect(el.querySelector('.dpnb-next-code')?.textContent).toBe('df = session.frame');
   expect(el.querySelector('.dpnb-next button')).toBeNull();
 });
 

@@ -186,15 +186,15 @@ describe('LedgerPanel, on what to do next,', () => {
     const [spent, fresh] = [...panel.node.querySelectorAll<HTMLElement>('.dpnb-next')];
     expect(spent?.hidden).toBe(true);
     expect(fresh?.hidden).toBe(false);
-    expect(texts(panel.node, '.dpnb-next-code')).toEqual(['frame = session.frame', 'frame.count_units()']);
+    expect(texts(panel.node, '.dpnb-next-code')).toEqual(['df = session.frame', 'df.count_units()']);
   });
 
   it('copies a line and says so', async () => {
     await model.show(live([sharedSession(1)]));
     const copy = found(panel.node, '.dpnb-next-copy');
-    expect(copy.getAttribute('aria-label')).toBe('Copy: frame = session.frame');
+    expect(copy.getAttribute('aria-label')).toBe('Copy: df = session.frame');
     copy.click();
-    expect(tools.copy).toHaveBeenCalledWith('frame = session.frame');
+    expect(tools.copy).toHaveBeenCalledWith('df = session.frame');
     expect(copy.textContent).toBe('Copied');
   });
 });
