@@ -366,7 +366,7 @@ class RefinementWarning(UserWarning):
 
 
 class SchemaWarning(UserWarning):
-    """The schema is valid, but some queries that it suggests will be refused.
+    """The schema is valid, but some queries that it suggests will be refused, or may mean something else.
 
     Examples
     --------

@@ -16,10 +16,12 @@ from dpnb.times import (
     END_OF_DAY,
     MIDNIGHT,
     UTC_ZONE,
+    DatesType,
     Offsets,
     Zone,
     declared_times,
     is_date_only,
+    refuse_zone_of_bounds,
     seconds_of,
     time_text,
     utc_text,
@@ -194,17 +196,17 @@ class Text(DeclaredColumn, frozen=True, tag="text", tag_field="type", omit_defau
         msgspec.structs.force_setattr(self, "max_length", length)
 
 
-class Dates(DeclaredColumn, frozen=True, tag="dates", tag_field="type", omit_defaults=True):
+class Dates(DeclaredColumn, frozen=True, metaclass=DatesType, tag="dates", tag_field="type", omit_defaults=True):
     """A column of dates or points in time, clamped to ``[first, last]``.
 
     Parameters
     ----------
     first, last : str or date
         ISO 8601, for example ``"1974-11-01"``; a `datetime.date`, `datetime.datetime` or `pandas.Timestamp` is also
-        accepted.  Without a distance from UTC it is local time of `zone`.  A date without a time (a text, or a
-        `datetime.date`) is the whole day: as `first` it means its first instant, as `last` its last microsecond.  To
-        end at midnight give the time too, as in ``"1974-11-01T00:00:00"``.  That is also the meaning of a date without
-        a time in ledgers made by older versions of dpnb.
+        accepted, if in a named zone only with `zone`.  Without a distance from UTC it is local time of `zone`.  A date
+        without a time (a text, or a `datetime.date`) is the whole day: as `first` it means its first instant, as `last`
+        its last microsecond.  To end at midnight give the time too, as in ``"1974-11-01T00:00:00"``.  That is also the
+        meaning of a date without a time in ledgers made by older versions of dpnb.
     outside : {"clamp", "drop"}, default "clamp"
         How a time outside the bounds counts.  With ``"clamp"`` it counts as the nearer bound: times after `last`
         accumulate in its hour, day and month.  With ``"drop"`` it counts as a null, as if the row had no value in this
@@ -252,13 +254,13 @@ class Dates(DeclaredColumn, frozen=True, tag="dates", tag_field="type", omit_def
         ) -> None: ...
 
     def __post_init__(self) -> None:
+        refuse_zone_of_bounds(self.zone, first=self.first, last=self.last)
         first, last = (time_text(getattr(self, name), f"Dates: {name}") for name in ("first", "last"))
         if len(last) == len("1974-11-01"):
             last += END_OF_DAY if is_date_only(self.last) else MIDNIGHT
         first, last, offsets = declared_times(first, last, self.zone, self.offsets)
         outside, zone = _checked_outside(self.outside, "Dates"), sys.intern(self.zone)
-        values = (("first", first), ("last", last), ("outside", outside), ("zone", zone), ("offsets", offsets))
-        for name, value in values:
+        for name, value in {"first": first, "last": last, "outside": outside, "zone": zone, "offsets": offsets}.items():
             msgspec.structs.force_setattr(self, name, value)
         if not self.low < self.high:
             raise SchemaError(f"Dates: first must be before last; got first={self.first!r}, last={self.last!r}")

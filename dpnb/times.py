@@ -15,6 +15,7 @@ from bisect import bisect_right
 from datetime import UTC, date, datetime, time, timedelta
 from functools import cached_property, lru_cache
 from itertools import accumulate, pairwise
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -203,6 +204,38 @@ def zone_info(name: str, what: str) -> ZoneInfo:
         raise SchemaError(
             f"{what}: must be a zone of the tz database, such as 'Europe/Berlin' or 'UTC'; got {name!r}"
         ) from None
+
+
+def named_zone(zone: object) -> str | None:
+    """The name of a zone of the tz database other than UTC, of a time or of a type; None for any other."""
+    name = str(zone)
+    if zone is None or is_utc(name):
+        return None
+    try:
+        return zone_info(name, "zone").key
+    except SchemaError:  # a distance from UTC
+        return None
+
+
+def refuse_zone_of_bounds(zone: str, **bounds: object) -> None:
+    """Refuse bounds of a column in UTC that are times of another zone: its days would begin at another hour."""
+    for name, bound in bounds.items():
+        own = named_zone(getattr(bound, "tzinfo", None))
+        if own is not None and zone == UTC_ZONE:
+            raise SchemaError(
+                f"Dates: {name} is a time of {own}, and without zone= the column has UTC, so the days would begin at "
+                f"another hour; write zone={own!r}, or convert {name} to UTC"
+            )
+
+
+class DatesType(msgspec.StructMeta):
+    """The type of a declaration with a zone, which answers an argument under the name that pandas has for it."""
+
+    def __call__(self, *values: Any, **options: Any) -> Any:
+        """Make a declaration."""
+        if "tz" in options:
+            raise SchemaError(f"Dates: has no tz=; write zone={options['tz']!r}, a zone of the tz database")
+        return super().__call__(*values, **options)
 
 
 @lru_cache(maxsize=256)

@@ -18,7 +18,14 @@ from typing import Any
 
 import narwhals as nw
 
-from dpnb._backends.column_types import StorageType, refuse_mismatches, refuse_mixed_units, unit_kind
+from dpnb._backends.column_types import (
+    StorageType,
+    doubtful_types,
+    refuse_mismatches,
+    refuse_mixed_units,
+    undeclared_zones,
+    unit_kind,
+)
 from dpnb._backends.dask import DaskBackend
 from dpnb._backends.guard import isolated_numeric_settings, run_guarded
 from dpnb._backends.lazy.engines import ENGINES
@@ -30,7 +37,16 @@ from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb.errors import DpnbError, SchemaError
 from dpnb.schema import Added
 
-__all__ = ["Groups", "MemoryBackend", "TableBackend", "UnitBudgets", "missing_texts", "opened"]
+__all__ = [
+    "Groups",
+    "MemoryBackend",
+    "TableBackend",
+    "UnitBudgets",
+    "doubtful_types",
+    "missing_texts",
+    "opened",
+    "undeclared_zones",
+]
 
 
 def missing_texts(table: Any) -> tuple[str, ...] | None:

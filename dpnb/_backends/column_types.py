@@ -17,6 +17,11 @@ pandas, times with a zone, periods   follow from the rows: pandas infers them
 Dask                                 follow from the rows of a sample
 ===================================  ==========================================================================
 
+Of types that pandas infers the curator is warned where no value can count, as of times declared as numbers, and of
+texts declared as numbers, of which those count that write one: ``pandas.read_csv(dtype=str)`` is how a CSV file is to
+be read.  It is a warning, which analysts do not see: whether a session opens must not depend on one odd row.  Columns
+of numbers are never doubtful, since pandas has numbers where all values of a column of texts are missing.
+
 A reader that infers types from the rows of a text file (``polars.read_csv``, ``duckdb.read_csv``,
 ``pandas.read_csv(dtype_backend=...)``) declares the inferred types, which cannot be detected here.  If that matters,
 give the reader the types.  What is not refused here, ``python -m dpnb check`` shows to the curator.
@@ -29,13 +34,15 @@ from typing import Any, Literal, NoReturn
 
 import msgspec
 import narwhals as nw
-from narwhals.dependencies import is_pandas_dataframe, is_polars_dataframe, is_pyarrow_table
+from narwhals.dependencies import is_pandas_dataframe, is_polars_dataframe, is_polars_lazyframe, is_pyarrow_table
 
 from dpnb._backends.guard import isolated_numeric_settings
 from dpnb._plan.constants import values_of
 from dpnb._plan.privacy_unit import PrivacyUnit
+from dpnb._plan.suggestions import closest
 from dpnb.errors import SchemaError
 from dpnb.schema import Bounded, Categories, ColumnType, Dates, Schema
+from dpnb.times import UTC_ZONE, named_zone
 
 StorageType = Literal[
     "texts", "whole numbers", "numbers", "decimal numbers", "truth values", "dates or times", "durations", "lists",
@@ -44,6 +51,9 @@ StorageType = Literal[
 """The kind of values in a column."""
 
 NUMBERS: tuple[StorageType, ...] = ("whole numbers", "numbers", "decimal numbers")
+
+MIN_SPELLING = 0.8
+"""The similarity from which the name of a column in the table is proposed for one that is not there."""
 
 SHOWN = 3
 """Largest number of categories that a remedy lists."""
@@ -123,12 +133,15 @@ def refuse_mismatch(name: str, column: ColumnType, kind: StorageType | None) -> 
 def refuse_absent(name: str, names: Sequence[object], which: str = "the table", table: Any = None) -> NoReturn:
     """Refuse a declared column that is not among the names of a table's columns, with what is probably meant.
 
-    The table's other columns are not listed: in a pivoted table a column's name is data.
+    The table's other columns are not listed: in a pivoted table a column's name is data.  One that is nearly the
+    declared name is named, to the curator who wrote that.
     """
-    same = [one for one in names if isinstance(one, str) and one.strip().casefold() == name.strip().casefold()]
     hint = "correct its name in the schema or in privacy_unit="
-    if same:
-        hint = f"did you mean {same[0]!r}? Spell it as in the table"
+    same = closest(name, (one for one in names if one != name), MIN_SPELLING)
+    if same is not None and str(same).strip().casefold() == name.strip().casefold():
+        hint = f"did you mean {same!r}? Spell it as in the table"
+    elif same is not None:
+        hint = f"did you mean {same!r}? If so, {hint}"
     elif is_pandas_dataframe(table) and name in table.index.names:
         hint = "it is the index, or a level of it: pass table.reset_index()"
     elif is_pandas_dataframe(table) and table.columns.nlevels > 1:
@@ -144,6 +157,35 @@ def refuse_mismatches(table: Any, schema: Schema) -> None:
     with isolated_numeric_settings():
         for name, column in schema.items():
             refuse_mismatch(name, column, _declared(table, name))
+
+
+def doubtful_types(table: Any, schema: Schema) -> dict[str, str]:
+    """Columns of pandas or Dask of whose type no value can count as declared, or only texts that write numbers; why."""
+    import pandas as pd  # imported when first used
+
+    table = nw.to_native(table, pass_through=True)
+    meta = getattr(table, "_meta", table)
+    found: dict[str, str] = {}
+    if not is_pandas_dataframe(meta):
+        return found
+    for name, column in schema.items():
+        dtype = meta[name].dtype if [*meta.columns].count(name) == 1 else None
+        declared = f"is declared dpnb.{type(column).__name__}, and the table has"
+        if isinstance(dtype, pd.StringDtype) and isinstance(column, Bounded):
+            found[name] = f"{declared} texts: only those that write a number count; convert it to numbers"
+        elif getattr(dtype, "kind", "") in ("m", "M"):
+            kind: StorageType = "dates or times" if getattr(dtype, "kind", "") == "M" else "durations"
+            if not matches(column, kind):
+                found[name] = f"{declared} {kind}, which do not count; {remedy(column, kind)}"
+    return found
+
+
+def undeclared_zones(table: Any, schema: Schema) -> dict[str, str]:
+    """Columns declared as dates in UTC whose type states another zone, with that zone; reads no row."""
+    dates = [name for name, column in schema.items() if isinstance(column, Dates) and column.zone == UTC_ZONE]
+    with isolated_numeric_settings():
+        zones = {name: zone_of_column(table, name) for name in dates}
+    return {name: zone for name, zone in zones.items() if zone is not None}
 
 
 def unit_kind(table: Any, name: str) -> StorageType | None:
@@ -203,6 +245,27 @@ def _declared(table: Any, name: str) -> StorageType | None:
     # pandas never infers the types whose missing value is `pandas.NA`.
     declares = not isinstance(series.dtype, pd.CategoricalDtype) and getattr(series.dtype, "na_value", None) is pd.NA
     return storage_type_of(nw.from_native(series, series_only=True).dtype) if declares else None
+
+
+def zone_of_column(table: Any, name: str) -> str | None:
+    """The zone of the tz database that the type of a column states; None for UTC, a distance from it, or no zone.
+
+    DuckDB and Spark have the zone of the connection for all columns, which says nothing about this one.
+    """
+    import pandas as pd  # imported when first used
+
+    table = nw.to_native(table, pass_through=True)
+    if is_pyarrow_table(table):
+        of_name = [field.type for field in table.schema if field.name == name]
+        return named_zone(getattr(of_name[0], "tz", None)) if len(of_name) == 1 else None
+    if is_polars_dataframe(table) or is_polars_lazyframe(table):
+        return named_zone(getattr(table.collect_schema().get(name), "time_zone", None))
+    meta = getattr(table, "_meta", table)  # of a Dask data frame
+    if not is_pandas_dataframe(meta) or [*meta.columns].count(name) != 1:
+        return None
+    dtype = meta[name].dtype
+    arrow = dtype.pyarrow_dtype if isinstance(dtype, pd.ArrowDtype) else dtype
+    return named_zone(getattr(arrow, "tz", None))
 
 
 def storage_type_of_arrow(dtype: Any) -> StorageType | None:

@@ -23,7 +23,7 @@ from dpnb._compile.linear import (
     max_rows_in_cell,
     rows_squared,
 )
-from dpnb._compile.missing import describe_left_out
+from dpnb._plan.expressions.nodes import Column
 from dpnb._plan.expressions.text import words
 from dpnb._plan.expressions.within import WITHIN_RULES
 from dpnb._plan.join import tables_of
@@ -44,6 +44,7 @@ from dpnb._plan.plan import Join, PartSource, PerUnit, TableSource, within_units
 from dpnb._plan.privacy_unit import PrivacyUnit, describe_bounds, ordinal
 from dpnb._protocol.glossary import IN_THIS_TABLE
 from dpnb.accounting.prefix_sums import prefix_sum_scales
+from dpnb.schema import Categories, Schema
 
 SUMMARISED = (Moments, DeviationProducts, UnitProducts, ScoreSums)
 """Aggregations of many numbers, of which one is explained."""
@@ -109,19 +110,41 @@ def _max_parts(source: TableSource) -> list[int]:
     return [*([] if own is None else [own]), *_max_parts(source.source)]
 
 
-def left_out(query: LinearQuery, unit: PrivacyUnit, units: Mapping[str, PrivacyUnit]) -> list[tuple[str, str]]:
-    """What an answer does not count, from the plan and public limits alone; pairs of heading and text."""
+def caption(query: LinearQuery, unit: PrivacyUnit, units: Mapping[str, PrivacyUnit]) -> str | None:
+    """What is said below an answer of the rows that it does not count; None if nothing is."""
+    return "; ".join(filter(None, (uncounted(query, unit, units), query.left_out.caption))) or None
+
+
+def left_out(
+    query: LinearQuery, unit: PrivacyUnit, units: Mapping[str, PrivacyUnit], schema: Schema
+) -> list[tuple[str, str]]:
+    """What an answer does not count, from the plan and public limits alone; pairs of heading and text.
+
+    `schema` is that of the table of the query.
+    """
     found = [
         ("not counted", uncounted(query, unit, units)),
-        ("missing values", describe_left_out(query.plan, query.required)),
+        ("other values", _undeclared(query, schema)),
+        ("missing values", query.left_out.words),
     ]
     return [(heading, text) for heading, text in found if text is not None]
 
 
-def explanation(query: LinearQuery, unit: PrivacyUnit, units: Mapping[str, PrivacyUnit]) -> list[tuple[str, str]]:
+def _undeclared(query: LinearQuery, schema: Schema) -> str | None:
+    """The categories by whose declaration rows are left out; whether there are any other values is private."""
+    needed = [*(level.expression for level in query.plan.group_by), *query.required]
+    names = [node.name for node in needed if isinstance(node, Column) and isinstance(schema[node.name], Categories)]
+    if not names:
+        return None
+    return f"rows with other values of {' or '.join(dict.fromkeys(names))} than declared are not counted"
+
+
+def explanation(
+    query: LinearQuery, unit: PrivacyUnit, units: Mapping[str, PrivacyUnit], schema: Schema
+) -> list[tuple[str, str]]:
     """A unit's contribution, the clipping, and the reasons for the noise scale; pairs of heading and text."""
     facts = [("contribution", contribution(query, unit)), ("clipped", _clipped(query, unit))]
-    facts += left_out(query, unit, units)
+    facts += left_out(query, unit, units, schema)
     facts += [("bounds", text) for text in dict.fromkeys(_within(query, unit))]
     cells = query.cells if not isinstance(query.plan.aggregation, Discovery) else UNKNOWN_CELLS
     if any(isinstance(feature, UnitValueFeature) for feature in query.features):

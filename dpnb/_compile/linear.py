@@ -32,6 +32,7 @@ from dpnb._compile.features import (
     UnitValueFeature,
 )
 from dpnb._compile.lowering import features_of
+from dpnb._compile.missing import LeftOut, describe_left_out
 from dpnb._compile.soundness import refuse_unsound
 from dpnb._compile.work import LOCAL_LIMITS, WorkLimits, work_of
 from dpnb._plan.checks import check_plan
@@ -198,6 +199,11 @@ class LinearQuery:
         for nodes in others:
             required = [node for node in required if node in nodes]
         return tuple(required)
+
+    @cached_property
+    def left_out(self) -> LeftOut:
+        """Which rows with missing values do not count although pandas counts them, in words."""
+        return describe_left_out(self.plan, self.required)
 
     @cached_property
     def has_windows(self) -> bool:

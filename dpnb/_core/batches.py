@@ -90,7 +90,7 @@ class BatchPipeline(NotCopyable):
 
     def _left_out(self, plan: Plan) -> list[tuple[str, str]]:
         tables = self._pricer.tables
-        return left_out(tables.compile(plan), tables.unit(plan.source), tables.units)
+        return left_out(tables.compile(plan), tables.unit(plan.source), tables.units, tables.schema(plan.source))
 
     def _planned_query(self, design: BatchDesign, plan: Plan, view: AnyView, target: Target) -> PlannedQuery:
         query = self._pricer.tables.compile(plan)

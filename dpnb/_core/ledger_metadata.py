@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -113,6 +113,15 @@ MAX_NAMED = 5
 Tables = dict[str, Schema]
 
 
+class Difference(NamedTuple):
+    """What differs between two declarations, in words, and the column that has another declaration."""
+
+    name: str  # of the metadata
+    words: str
+    table: str = ""
+    column: str = ""
+
+
 def expected_tables(path: str, wanted: Mapping[str, str]) -> PrivateTables:
     """The tables that a ledger will declare once a session with these metadata is open; before their rows are read."""
     with stored_ledger(path) as ledger, refuse_unreadable("the metadata"):  # which are not verified yet
@@ -171,22 +180,30 @@ def declared_next(ledger: LedgerQueries, wanted: Declared) -> Declared:
 def _replaced(ledger: LedgerQueries, known: Declared, wanted: Declared) -> Declared:
     """Another declaration before the first request."""
     found = _differences(known.metadata, wanted.metadata) if ledger.is_divided else ()
-    _refuse(ledger, [one for one in found if one[0] not in ABOUT_ROWS])
+    _refuse(ledger, [one for one in found if one.name not in ABOUT_ROWS])
     kept = {name: known.parameters[name] for name in KEPT if name in known.parameters}
     return Declared(wanted.metadata, {**kept, **wanted.parameters})
 
 
-def _refuse(ledger: LedgerQueries, found: list[tuple[str, str]]) -> None:
+def _refuse(ledger: LedgerQueries, found: list[Difference]) -> None:
     if found:
-        name = found[0][0]
-        words = [text for of, text in found if of == name]
+        name = found[0].name
+        words = [one.words for one in found if one.name == name]
         more = f"; and {len(words) - MAX_NAMED} more" if len(words) > MAX_NAMED else ""
         stays = "columns can be added, but not changed or removed" if name == "schema" else "this stays"
         raise LedgerError(
             f"ledger {ledger.path!r}: was created for another {name}; {'; '.join(words[:MAX_NAMED])}{more}; once "
-            f"something was charged, {stays}: declare it as the ledger has it, or give this session another ledger= "
-            "(its budget is then spent in addition)"
+            f"something was charged, {stays}: declare it as the ledger has it{_copy_of(found[0])}, or give this "
+            "session another ledger= (its budget is then spent in addition)"
         )
+
+
+def _copy_of(found: Difference) -> str:
+    """The way to another declaration of a column that is in the ledger: a copy of it, since columns can be added."""
+    table, column = found.table or "table", found.column
+    if not column:
+        return ""
+    return f", and otherwise a copy, {table}[{f'{column}_new'!r}] = {table}[{column!r}]"
 
 
 def _refuse_common_name(ledger: LedgerQueries, table: str, name: str, before: Tables, after: Tables) -> None:
@@ -229,20 +246,23 @@ def _refuse_changed_joins(ledger: LedgerQueries, before: dict[str, Schema], afte
 
 def _differences(
     known: Mapping[str, str], wanted: Mapping[str, str], *, with_new: bool = False
-) -> Iterator[tuple[str, str]]:
-    """The names of the metadata that differ, and how, without the names of other columns.
+) -> Iterator[Difference]:
+    """The metadata that differ, and how, without the names of other columns.
 
     Added columns that a session lacks are no difference.  Metadata that `wanted` does not have yet are not compared.
     """
     for name in sorted({*known, *wanted} - {"schema", "privacy_unit", ADDED}):
         if known.get(name) != wanted.get(name) and (name in wanted or name not in ("budget", "filter")):
-            yield name, f"it has {_words(name, known.get(name))}, the session has {_words(name, wanted.get(name))}"
+            yield Difference(
+                name,
+                f"the ledger has {_words(name, known.get(name))}, the session has {_words(name, wanted.get(name))}",
+            )
     before, after = _tables(known["schema"], known["privacy_unit"]), _tables(wanted["schema"], wanted["privacy_unit"])
     if before.schemas.keys() != after.schemas.keys():
         tables = (
             " and ".join(f"table {name!r}" if name else "one table" for name in of.schemas) for of in (before, after)
         )
-        yield "schema", f"it has {next(tables)}, the session has {next(tables)}"
+        yield Difference("schema", f"the ledger has {next(tables)}, the session has {next(tables)}")
         return
     may_lack = set() if "on_exhausted" in known else {*added_to(known)}
     for table, columns in before.schemas.items():
@@ -250,14 +270,19 @@ def _differences(
         one, other = _limits(before.units[table]), _limits(after.units[table])
         for limit in one:
             if one[limit] != other[limit]:
-                yield "privacy_unit", f"{limit}{where}: it has {one[limit]}, the session has {other[limit]}"
+                yield Difference(
+                    "privacy_unit", f"{limit}{where}: the ledger has {one[limit]}, the session has {other[limit]}"
+                )
         for name in (*columns, *(own.keys() - columns.keys() if with_new else ())):
             if name not in own and (table, name) not in may_lack:
-                yield "schema", f"column {name!r}{where}: the session lacks it; it is {_short(columns[name])}"
+                yield Difference(
+                    "schema", f"column {name!r}{where}: the session lacks it; it is {_short(columns[name])}"
+                )
             elif name not in columns:
-                yield "schema", f"column {name!r}{where}: it lacks that column"
+                yield Difference("schema", f"column {name!r}{where}: the ledger lacks that column")
             elif name in own and own[name] != columns[name]:
-                yield "schema", f"column {name!r}{where}: {_column_difference(columns[name], own[name])}"
+                words = f"column {name!r}{where}: {_column_difference(columns[name], own[name])}"
+                yield Difference("schema", words, table, name)
 
 
 def _words(name: str, text: str | None) -> str:
@@ -284,15 +309,17 @@ def _limits(unit: PrivacyUnit) -> dict[str, object]:
 def _column_difference(known: ColumnType, wanted: ColumnType) -> str:
     if isinstance(known, Categories) and isinstance(wanted, Categories):
         before, after = (dict.fromkeys(map(_typed, of.values)) for of in (known, wanted))
-        sides = ("the session lacks", before, after), ("it lacks", after, before)
+        sides = ("the session lacks", before, after), ("the ledger lacks", after, before)
         missing = ((who, [one[1] for one in of if one not in against]) for who, of, against in sides)
         lacks = [f"{who} {_listed(values)}" for who, values in missing if values]
         return ", ".join(lacks) or "the session has the categories in another order"
     if type(known) is not type(wanted):
-        return f"it has {_short(known)}, the session has {_short(wanted)}"
+        return f"the ledger has {_short(known)}, the session has {_short(wanted)}"
     fields = [name for name in known.__struct_fields__ if getattr(known, name) != getattr(wanted, name)]
+    if "zone" in fields:  # from which the other distances from UTC follow
+        return f"zone {getattr(known, 'zone', '')} in the ledger, {getattr(wanted, 'zone', '')} in the session"
     one, other = (", ".join(f"{name}={getattr(of, name)!r}" for name in fields) for of in (known, wanted))
-    return f"it has {one}, the session has {other}"
+    return f"the ledger has {one}, the session has {other}"
 
 
 def _typed(value: Key) -> tuple[str, Key]:

@@ -12,6 +12,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from dpnb._backends import doubtful_types, undeclared_zones
 from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb._target import refuse_long
 from dpnb.accounting.budget import Budget, checked_budget
@@ -30,8 +31,10 @@ DISCOVERY_SHARE = Fraction(1, 10)
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 EXAMPLE = (
-    'dpnb.Session(table, name="people", budget=dpnb.Budget(epsilon=1.0, delta=1e-6), '
-    'schema={"age": dpnb.Bounded(0, 100), "plan": dpnb.Categories(["free", "paid"])})'
+    'dpnb.Session(table, name="people", privacy_unit="person", max_rows_per_unit=5, '
+    "budget=dpnb.Budget(epsilon=1.0, delta=1e-6), "
+    'schema={"age": dpnb.Bounded(0, 100), "plan": dpnb.Categories(["free", "paid"])})  '
+    "# privacy_unit is the column that identifies a person; without it, one row is protected"
 )
 
 REQUIRED = {
@@ -206,6 +209,37 @@ def warn_of_units(schemas: Mapping[str, Schema], unit: str | None) -> None:
             SchemaWarning,
             stacklevel=_level_of_caller(),
         )
+
+
+def warn_of_types(tables: Mapping[str, Any], schemas: Mapping[str, Schema]) -> None:
+    """Warn of columns that pandas has in a type of which no value, or hardly any, can count as it is declared.
+
+    And of columns of dates that are declared in UTC, where the type states another zone.
+    """
+    doubtful, zones = dict[str, str](), dict[str, str]()
+    for name, schema in schemas.items():
+        doubtful |= doubtful_types(tables.get(name), schema)
+        zones |= undeclared_zones(tables.get(name), schema)
+    if doubtful:
+        name, why = next(iter(doubtful.items()))
+        warnings.warn(
+            f"column {name!r}: {why}; python -m dpnb check shows how many values count{_likewise([*doubtful])}",
+            SchemaWarning,
+            stacklevel=_level_of_caller(),
+        )
+    if zones:
+        name, zone = next(iter(zones.items()))
+        warnings.warn(
+            f"column {name!r}: the table has it in {zone}, and it is declared in UTC, so its hours, days and months "
+            f"are those of UTC; declare dpnb.Dates(..., zone={zone!r}) before the first charge, or convert the column "
+            f"to UTC{_likewise([*zones])}",
+            SchemaWarning,
+            stacklevel=_level_of_caller(),
+        )
+
+
+def _likewise(names: list[str]) -> str:
+    return f"; likewise {', '.join(map(repr, names[1:]))}" if len(names) > 1 else ""
 
 
 def _is_identifier(name: str) -> bool:

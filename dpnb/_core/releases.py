@@ -13,7 +13,7 @@ from time import time_ns
 from typing import Any
 
 from dpnb._compile import LinearQuery
-from dpnb._compile.explanation import uncounted
+from dpnb._compile.explanation import caption
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.execution.executor import Executor
 from dpnb._core.group_sources import GroupValues, measurement_ids
@@ -154,7 +154,7 @@ class ReleasePipeline(NotCopyable):
             notice=self.notice,
             excluded=excluded,
             condition=reader.condition,
-            uncounted=None if unit.column is None else uncounted(query, unit, self.pricer.tables.units),
+            uncounted=query.left_out.caption if unit.column is None else caption(query, unit, self.pricer.tables.units),
             worst_case=self.pricer.account.individual,
             measurement_ids=sources if table is None else [*sources] * len(table.rows),
             anytime_arrays=partial(_anytime_arrays, reader, table),

@@ -78,7 +78,8 @@ class SelectionPipeline(NotCopyable):
 
     def _left_out(self, terms: SelectionTerms) -> tuple[tuple[str, str], ...]:
         tables = self._releases.pricer.tables
-        return tuple(left_out(terms.query, tables.unit(terms.plan.source), tables.units))
+        source = terms.plan.source
+        return tuple(left_out(terms.query, tables.unit(source), tables.units, tables.schema(source)))
 
     def _result(self, terms: SelectionTerms, epsilon: Fraction, charge: Charge) -> SelectedGroups:
         with refuse_unreadable(f"row {charge.id}"):

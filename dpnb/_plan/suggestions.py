@@ -14,10 +14,10 @@ MIN_SIMILARITY = 0.65
 """The ratio of `difflib.SequenceMatcher` from which two names are similar."""
 
 
-def closest(name: object, possible: Iterable[object]) -> object | None:
+def closest(name: object, possible: Iterable[object], similarity: float = MIN_SIMILARITY) -> object | None:
     """The public value that is most similar to a name, ignoring case; None if none is similar.
 
-    `possible` must be public: columns of the schema, declared categories, names of methods.
+    `possible` must be public: columns of the schema, declared categories, names of methods; or shown to the curator.
 
     >>> closest("Wage", ["year", "wage"])
     'wage'
@@ -29,7 +29,7 @@ def closest(name: object, possible: Iterable[object]) -> object | None:
     for value, _ in zip(possible, range(MAX_COMPARED), strict=False):
         if isinstance(value, str):
             by_text.setdefault(value.casefold().strip(), value)
-    matches = get_close_matches(name.casefold().strip(), by_text, n=1, cutoff=MIN_SIMILARITY)
+    matches = get_close_matches(name.casefold().strip(), by_text, n=1, cutoff=similarity)
     return by_text[matches[0]] if matches else None
 
 

@@ -146,7 +146,9 @@ class TableView(NotCopyable):
             )
         listed = f"; its columns are {', '.join(map(repr, self.columns))}"
         shown = getattr(name, "__name__", name)  # a function by its name, not by its address
-        raise PlanError(f"column {shown!r}: not in this view{did_you_mean(name, self.columns) or listed}")
+        is_declared = not isinstance(name, str) or name in self.schema
+        more = "" if is_declared else "; what is not declared can be added to schema= at any time"
+        raise PlanError(f"column {shown!r}: not in this view{did_you_mean(name, self.columns) or listed}{more}")
 
     def name_of(self, node: Expression) -> str:
         """Name of an expression in this view; the expression in words if it has none."""

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from IPython.lib.pretty import pretty
+from msgspec.structs import replace
 
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.cost_text import cost_text
@@ -81,7 +82,8 @@ def make_state(query: Query) -> PickerState:
     count = query.count_needed if steps[-1][1].count_needed else None
     step = None if count is None else make_step(count)
     if step is not None and count is not None and _comes_first(count, steps[-1][1]):
-        return _state(query, best, unanswered, count_step=step)
+        text = " ".join([step.text, *_left_out(steps[-1][1])])  # there is no list of facts without options
+        return _state(query, best, unanswered, count_step=replace(step, text=text))
     presets, is_refinement = list(_presets(query, steps)), steps[-1][1].gain is not None
     return _state(
         query,
@@ -236,10 +238,14 @@ def _facts(preview: Preview, step: CountStep | None) -> list[str]:
     if preview.assumption and not preview.cost.delta and step is None:  # that of a discovery differs between options
         verb = "depends on" if preview.half_widths is None else "is computed from"
         facts.append(f"The expected error {verb} {preview.assumption}.")
-    facts += [f"{heading.capitalize()}: {text}." for heading, text in preview.left_out]
+    facts += _left_out(preview)
     if preview.refinement_note:
         facts.append(f"Refining later: {preview.refinement_note}.")
     return facts
+
+
+def _left_out(preview: Preview) -> list[str]:
+    return [f"{heading.capitalize()}: {text}." for heading, text in preview.left_out]
 
 
 def _amounts(best: Answer | None, whole: Preview) -> list[float]:

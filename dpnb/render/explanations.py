@@ -275,7 +275,8 @@ _WARNINGS = [
         "declared, or as few as the query asks for; where a unit has more, the answer is about fewer rows than the "
         "table has, and how many fewer is private.",
         "Which rows count does not depend on an answer: they are chosen by a hash, the same ones in every query. For "
-        "their number no interval allows, so a count or a sum may be too small.",
+        "their number no interval allows, so a count or a sum may be too small. A condition on a missing value is "
+        "neither true nor false, so its row does not count where pandas counts it; .preview() shows how to count it.",
     ),
     ErrorExplanation(
         "named",

@@ -37,6 +37,7 @@ from dpnb._core.options import (
     filter_of,
     ledger_path,
     warn_of_texts,
+    warn_of_types,
     warn_of_units,
 )
 from dpnb._core.pricing.public_knowledge import PublicSizes
@@ -124,8 +125,9 @@ class Session(BaseSession):
         budget cannot be used without it.
     schema : mapping of str to Bounded, Categories, Dates or Text
         The columns that queries may use; for several tables, a mapping from table names to such mappings.  A column
-        that cannot match the type declared by the table's container, such as one of texts declared as `Bounded`, is
-        refused; ``python -m dpnb check`` shows the curator whether the others match the rows.  Columns can be added
+        that cannot match the type declared by the table's container, such as one of texts in polars declared as
+        `Bounded`, is refused; where pandas may have inferred the type there is a warning instead, and ``python -m dpnb
+        check`` shows the curator whether the rows match.  Columns can be added
         later: see `ledger`.
     privacy_unit : str, optional
         The column that identifies the privacy unit of a row; if omitted, each row is a unit.
@@ -269,6 +271,7 @@ class Session(BaseSession):
         )
         warn_of_texts(tables.schemas, limit)
         warn_of_units(tables.schemas, None if privacy_unit is None else str(privacy_unit))
+        warn_of_types(table.tables, tables.schemas)
         drawn = checked_sampled(sampled)
         public = PublicSizes(size, checked_rows(public_rows, tables.units, size))
         exhausted = checked_accounting(accounting, on_exhausted)

@@ -258,7 +258,7 @@ def test_plans_go_through_json_and_have_an_identity_and_words() -> None:
             assert plan.words.endswith("where a > 0")
             query, unit = linear_query(plan, SCHEMA, PrivacyUnit("u", 2)), PrivacyUnit("u", 2)
             assert contribution(query, unit)
-            assert all(text for _, text in explanation(query, unit, {"": unit}))
+            assert all(text for _, text in explanation(query, unit, {"": unit}, SCHEMA))
         assert query_key(Plan(Gradient(model, (at,), 0.5))) != query_key(Plan(Gradient(model, (at,), 0.25)))
     assert "norm at most 0.5 to each of 2" in contribution(
         linear_query(Plan(Gradient(model, (at, at), 0.5)), SCHEMA, PrivacyUnit()), PrivacyUnit()

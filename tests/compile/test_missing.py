@@ -14,12 +14,25 @@ from hypothesis import strategies as st
 import dpnb
 from dpnb._backends.memory.evaluate import NumpyEvaluator
 from dpnb._backends.memory.prepare.prepared_table import prepare
-from dpnb._compile.missing import left_out
-from dpnb._plan.expressions.nodes import And, Column, Compare, Expression, FillNull, IsIn, IsNull, Literal, Not, Or
-from dpnb._plan.measurements import Count
+from dpnb._compile.missing import left_out, left_out_of_values
+from dpnb._plan.expressions.nodes import (
+    And,
+    AsNumber,
+    Column,
+    Compare,
+    Expression,
+    FillNull,
+    IsIn,
+    IsNull,
+    Literal,
+    Not,
+    Or,
+)
+from dpnb._plan.measurements import Count, Mean
 from dpnb._plan.plan import Plan
 from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb.frame import Frame
+from dpnb.notebook.picker_state import make_state
 from dpnb.query.query import Query
 from dpnb.schema import Bounded, Schema
 
@@ -125,6 +138,29 @@ SAID: dict[str, tuple[Callable[[Frame], Query], list[str]]] = {
 }
 
 
+SAID_OF_VALUES: dict[str, tuple[Callable[[Frame], Query], list[str]]] = {
+    "a share": (lambda f: (f["h"] > 9).mean(), ["(df['h'] > 9).fillna(False)"]),
+    "by groups": (lambda f: f.assign(long=f["h"] > 9).groupby("c")["long"].mean(), ["(df['h'] > 9).fillna(False)"]),
+    "groups": (lambda f: f.groupby(f["h"] > 9).size(), ["(df['h'] > 9).fillna(False)"]),
+    "a list": (lambda f: f["h"].isin([1, 2]).mean(), ["df['h'].isin([1, 2]).fillna(False)"]),
+    "both": (
+        lambda f: ((f["h"] > 9) & (f["k"] > 2)).mean(),
+        ["(df['h'] > 9).fillna(False)", "likewise in df['k'] > 2"],
+    ),
+    "otherwise": (lambda f: f["k"].where(f["h"] > 9, 0).mean(), ["(df['h'] > 9).fillna(False)"]),
+    "a spread": (lambda f: (f["h"] > 9).std(), ["(df['h'] > 9).fillna(False)"]),
+    "population": (lambda f: (f["h"] > 9).mean(population=True), ["(df['h'] > 9).fillna(False)"]),
+    "a count of those that are true": (lambda f: (f["h"] > 9).sum(), []),
+    "only where": (lambda f: f["k"].where(f["h"] > 9).mean(), []),
+    "a filter": (lambda f: f[f["h"] > 9].count(), []),
+    "after fillna": (lambda f: (f["h"].fillna(0) > 9).mean(), []),
+    "as it says": (lambda f: (f["h"] > 9).fillna(False).mean(), []),
+    "after notna": (lambda f: (f["h"].notna() & (f["h"] > 9)).mean(), []),
+    "of rows with a value": (lambda f: (f[f["h"].notna()]["h"] > 9).mean(), []),
+    "grouped by its own condition": (lambda f: f.groupby(f["h"] > 9)["h"].mean(), []),
+}
+
+
 @pytest.fixture(scope="module")
 def frame() -> Frame:
     session = dpnb.Session.rehearse(
@@ -152,6 +188,65 @@ def test_preview_and_explanation_say_it_from_the_plan(case: str, frame: Frame) -
     assert bool(said) == bool(conditions)
     for condition in conditions:
         assert condition in said.replace("(df['h'] + df['k'])", "df['h'] + df['k']")
+
+
+@pytest.mark.parametrize("case", SAID_OF_VALUES)
+def test_where_false_counts_comparisons_say_it_too(case: str, frame: Frame) -> None:
+    ask, remedies = SAID_OF_VALUES[case]
+    query = ask(frame)
+    said = dict(query.preview(mu=0.01).left_out).get("missing values", "")
+    assert dict(query.explain().facts).get("missing values", "") == said
+    assert bool(said) == bool(remedies)
+    assert all(remedy in said for remedy in remedies)
+
+
+@given(CONDITIONS)
+def test_a_share_of_what_is_said_has_the_values_of_pandas(condition: Expression) -> None:
+    plan = Plan(Mean(AsNumber(condition)))
+    negated, counted = left_out(plan, ()), left_out_of_values(plan, ())
+
+    def restored(node: Expression, turned: bool) -> Expression:
+        if isinstance(node, Not):
+            return restored(node.inner, not turned)
+        if isinstance(node, And | Or):
+            kind = And if isinstance(node, And) != turned else Or
+            return kind(restored(node.left, turned), restored(node.right, turned))
+        leaf: Expression = Not(node) if turned else node
+        for term in negated.get(leaf, []):
+            leaf = Or(leaf, IsNull(term))
+        return FillNull(leaf, False) if leaf in counted else leaf
+
+    new = restored(condition, False)
+    assert np.array_equal(np.asarray(EVERY.holds(new)), in_pandas(condition, ROWS).to_numpy())
+    assert np.asarray(EVERY.holds(Or(new, Not(new)))).all()
+
+
+def test_a_released_answer_says_it_in_its_caption_and_so_does_the_picker_before_and_after(frame: Frame) -> None:
+    said = "rows where h is missing are not counted, unlike in pandas"
+    for condition in (frame["h"] != 99, ~frame["h"].isin([1]), ~(frame["h"] > 7)):
+        query = frame[condition].groupby("c").size()
+        answer = query.release(mu=0.01)
+        assert said in str(answer)
+        assert said in answer._repr_html_()
+    share = (frame["k"] > 7).mean()
+    compact = make_state(share)
+    assert not compact.options
+    assert compact.count_step is not None
+    assert "Missing values: rows where k is missing do not count" in compact.count_step.text
+    assert str(share.release(mu=0.01)).count("rows where k is missing are not counted, unlike in pandas") == 1
+    assert make_state(frame[frame["k"] > 7].count()).count_step is None
+
+
+def test_groups_of_declared_categories_say_that_other_values_do_not_count(frame: Frame) -> None:
+    said = "rows with other values of c than declared are not counted"
+    for query in (
+        frame.groupby("c").size(),
+        frame["c"].value_counts(),
+        frame.groupby(["c", frame["h"] > 3])["k"].mean(),
+    ):
+        assert dict(query.preview(mu=0.01).left_out)["other values"] == said
+        assert dict(query.explain().facts)["other values"] == said
+    assert "other values" not in dict(frame.groupby("h").size().preview(mu=0.01).left_out)
 
 
 def test_the_words_have_what_restores_the_meaning_of_pandas(frame: Frame) -> None:

@@ -172,7 +172,9 @@ def test_a_ledger_made_for_another_promise_is_refused_uncharged_and_unchanged(
         "schema": {"visits": dpnb.Bounded(0, 1000)},
         "ledger": path,
     }
-    with pytest.raises(LedgerError, match=f"created for another {what}; .*it has .*, the session has .* or give") as no:
+    with pytest.raises(
+        LedgerError, match=f"created for another {what}; .*the ledger has .*, the session has .* or give"
+    ) as no:
         dpnb.Session(rows, **{**arguments, **changes})
     assert str(path) in str(no.value)
     assert [file.name for file in path.parent.iterdir()] == [path.name]

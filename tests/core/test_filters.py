@@ -213,7 +213,7 @@ def test_nothing_is_left_to_take_a_share_of(make: Make) -> None:
 
 def test_ledger_of_one_filter_serves_no_other(make: Make) -> None:
     make(filter="zcdp").frame.count().release(mu=0.01)
-    with pytest.raises(LedgerError, match="was created for another filter; it has zcdp, the session has gdp"):
+    with pytest.raises(LedgerError, match="was created for another filter; the ledger has zcdp, the session has gdp"):
         make()
 
 

@@ -138,7 +138,7 @@ def test_a_batch_says_it_of_all_its_answers() -> None:
     batch = session.plan([df.groupby("plan").size(), df.groupby(df["age"] != 9).size()])
     said = "rows beyond the 5th of one person are not counted"
     preview, answer = batch.preview(mu=0.1), batch.release(mu=0.1)
-    assert [heading for heading, _ in preview.left_out] == ["not counted", "missing values"]
+    assert [heading for heading, _ in preview.left_out] == ["not counted", "other values", "missing values"]
     assert str(preview).count(said) == str(answer).count(said) == 1
     table = dpnb.crosstab(df["plan"], df["age"] > 40, margins=True).release(mu=0.1)
     assert said in str(table)
@@ -151,7 +151,8 @@ def test_a_selection_of_the_largest_groups_says_it() -> None:
     assert said in " ".join(str(query.idxmax().release(epsilon=0.01)).split())
     persons = frame_of(max_rows_per_unit=2).groupby("plan").count_units()
     assert dict(persons.idxmax().preview(epsilon=0.01).left_out) == {
-        "not counted": "rows beyond the 2nd of one person are not counted"
+        "not counted": "rows beyond the 2nd of one person are not counted",
+        "other values": "rows with other values of plan than declared are not counted",
     }
 
 

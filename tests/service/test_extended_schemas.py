@@ -87,7 +87,7 @@ def test_before_the_first_request_a_bound_is_corrected(served: Any) -> None:
     with pytest.raises(LedgerReplaced, match="connect again"):
         table.for_analyst("ana").rows.refuse_fork(0, head)
     table.for_analyst("ana").session.frame["age"].mean().release(mu=0.01)
-    with pytest.raises(LedgerError, match=r"column 'age': it has high=90\.0, the session has high=100\.0"):
+    with pytest.raises(LedgerError, match=r"column 'age': the ledger has high=90\.0, the session has high=100\.0"):
         served(AGE, division=RESERVED)
 
 

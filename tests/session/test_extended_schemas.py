@@ -195,36 +195,40 @@ def test_what_it_lacks_must_be_in_the_table_where_that_orders_rows(opened: Open)
 
 
 REFUSED: dict[str, tuple[dict[str, Any], str, list[str]]] = {
-    "a bound": ({"schema": {**WARD, "age": dpnb.Bounded(0, 90)}}, "schema", ["'age': it has high=100.0", "high=90.0"]),
+    "a bound": (
+        {"schema": {**WARD, "age": dpnb.Bounded(0, 90)}},
+        "schema",
+        ["'age': the ledger has high=100.0", "high=90.0"],
+    ),
     "a removed column": ({"schema": AGE}, "schema", ["'ward': the session lacks it; it is Categories(['north', "]),
     "a category": (
         {"schema": {**AGE, "ward": dpnb.Categories(["north", "east"])}},
         "schema",
-        ["'ward': the session lacks 'south', it lacks 'east'"],
+        ["'ward': the session lacks 'south', the ledger lacks 'east'"],
     ),
     "categories in another order": (
         {"schema": {**AGE, "ward": dpnb.Categories(["south", "north"])}},
         "schema",
         ["'ward': the session has the categories in another order"],
     ),
-    "a type": ({"schema": {**AGE, "ward": dpnb.Text()}}, "schema", ["'ward': it has Categories(", "Text()"]),
-    "a limit": ({"max_rows_per_unit": 3}, "privacy_unit", ["max_rows_per_unit: it has 2, the session has 3"]),
+    "a type": ({"schema": {**AGE, "ward": dpnb.Text()}}, "schema", ["'ward': the ledger has Categories(", "Text()"]),
+    "a limit": ({"max_rows_per_unit": 3}, "privacy_unit", ["max_rows_per_unit: the ledger has 2, the session has 3"]),
     "rows": (
         {"privacy_unit": None, "max_rows_per_unit": None},
         "privacy_unit",
-        ["privacy_unit: it has person, the session has None"],
+        ["privacy_unit: the ledger has person, the session has None"],
     ),
     "a budget": (
         {"budget": dpnb.Budget(epsilon=2, delta=1e-6)},
         "budget",
-        ["it has Budget(epsilon=1.0, delta=1e-06), the session has Budget(epsilon=2.0, delta=1e-06)"],
+        ["the ledger has Budget(epsilon=1.0, delta=1e-06), the session has Budget(epsilon=2.0, delta=1e-06)"],
     ),
-    "a filter": ({"filter": "zcdp"}, "filter", ["it has gdp, the session has zcdp"]),
+    "a filter": ({"filter": "zcdp"}, "filter", ["the ledger has gdp, the session has zcdp"]),
     "accounting": ({"accounting": "individual"}, "on_exhausted", ["accounting='worst-case', the session has account"]),
     "tables": (
         {"schema": {"t": FIRST}, "table": {"t": TABLE}},
         "schema",
-        ["it has one table, the session has table 't'"],
+        ["the ledger has one table, the session has table 't'"],
     ),
 }
 
@@ -291,7 +295,7 @@ def test_an_added_column_may_change_until_something_is_charged(opened: Open, tmp
     session = opened({**FIRST, **COST})
     assert session._core.tables.added == (("", "cost"),)
     session.frame["cost"].mean().release(mu=0.1)
-    with pytest.raises(LedgerError, match=r"column 'cost': it has high=500\.0, the session has high=50\.0"):
+    with pytest.raises(LedgerError, match=r"column 'cost': the ledger has high=500\.0, the session has high=50\.0"):
         opened({**FIRST, "cost": dpnb.Bounded(0, 50)})
     assert audit(tmp_path / "clinic.dpnb").problems == ()
 

@@ -41,7 +41,7 @@ def test_several_missing_arguments_are_explained_at_once() -> None:
 
 def test_the_lines_to_copy_are_valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    table = pd.DataFrame({"age": [41.0], "plan": ["free"]})
+    table = pd.DataFrame({"person": [1], "age": [41.0], "plan": ["free"]})
     for call in (lambda: dpnb.Session(table), lambda: dpnb.Budget(epsilon=1)):  # type: ignore[call-arg]
         with pytest.raises(MissingArgument) as told:
             call()

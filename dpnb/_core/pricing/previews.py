@@ -151,9 +151,8 @@ class _PreviewedQuery(NotCopyable):
 
     @cached_property
     def _left_out(self) -> tuple[tuple[str, str], ...]:
-        return tuple(
-            left_out(self._state.query, self._pricer.tables.unit(self._plan.source), self._pricer.tables.units)
-        )
+        tables, source = self._pricer.tables, self._plan.source
+        return tuple(left_out(self._state.query, tables.unit(source), tables.units, tables.schema(source)))
 
     @cached_property
     def _rows_in_rank(self) -> RowCounts | None:
@@ -264,7 +263,8 @@ def explain(pricer: QueryPricer, plan: Plan, view: AnyView) -> tuple[str, list[t
     """The query in words, and what one unit can change in it."""
     query = pricer.tables.compile(plan)
     title = title_of(plan, view, query.contribution_bounds)
-    return title, explanation(query, pricer.tables.unit(plan.source), pricer.tables.units)
+    tables = pricer.tables
+    return title, explanation(query, tables.unit(plan.source), tables.units, tables.schema(plan.source))
 
 
 def _scale(state: QueryState, total: GDP) -> float:

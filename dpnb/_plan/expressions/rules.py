@@ -169,7 +169,9 @@ def _public_parts(node: Expression, kind: Dtype) -> str:
     if isinstance(kind, Timestamp):
         return f"a part of it, such as {column}.dt.month, or by a period, such as {column}.dt.to_period('M')"
     if isinstance(kind, Numeric):
-        return f"dpnb.cut({as_code(node)}, 5) or {column}.round(), or let the curator declare dpnb.Categories"
+        whole = isinstance(node, Column) and not kind.whole and kind.high - kind.low < MAX_KEYS
+        more = ", or integer=True if its values are whole" if whole else ""
+        return f"dpnb.cut({as_code(node)}, 5) or {column}.round(), or let the curator declare dpnb.Categories{more}"
     return f"a part of it, such as {column}.dt.days"
 
 

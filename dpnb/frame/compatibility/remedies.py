@@ -31,7 +31,8 @@ REMEDIES: dict[str, str] = {
     **dict.fromkeys(
         ["tz_convert", "tz_localize"],
         "the zone of a column is declared by the curator, as in dpnb.Dates(first, last, zone='Europe/Berlin'), and is "
-        "UTC without zone=; its parts, periods and constants are in the local time of that zone",
+        "UTC without zone=; its parts, periods and constants are in the local time of that zone; zone= must be "
+        "declared before the first charge; afterwards the curator declares a copy of the column with it",
     ),
     **dict.fromkeys(
         ["values", "to_numpy", "array", "head", "tail", "sample", "iloc", "iat", "at", "iterrows", "T",

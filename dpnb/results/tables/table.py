@@ -62,7 +62,8 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Intervals, E
     condition : str or None
         The condition under which its intervals hold, if any.
     uncounted : str or None
-        Which rows are not counted where a privacy unit has more than its limits allow.
+        Which rows are not counted: those beyond the limits of a privacy unit, and those with missing values that
+        pandas counts.
     measurement_ids : sequence of frozenset
         For each group, the measurements that it is computed from.
     anytime_arrays : IntervalArrays, callable or None
