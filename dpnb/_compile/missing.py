@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from dpnb._plan.expressions.nodes import (
+    CONDITIONS,
     And,
     AsNumber,
     Column,
@@ -33,8 +34,6 @@ from dpnb._plan.expressions.rules import RULES
 from dpnb._plan.expressions.text import as_code, as_operand, words
 from dpnb._plan.measurements import Sum, statistic_of, weighted_parts
 from dpnb._plan.plan import Plan
-
-CONDITIONS = (And, Or, Not, Compare, IsIn, MatchText, IsNull)
 
 MAX_SAID = 4
 """Number of conditions of a query that are listed."""

@@ -77,6 +77,22 @@ def in_pandas(node: Expression, table: pd.DataFrame) -> Any:
     raise TypeError(node)
 
 
+@pytest.mark.parametrize(
+    ("typed", "means"),
+    [
+        (lambda f: (f["h"] > 1) == False, lambda f: ~(f["h"] > 1)),  # noqa: E712
+        (lambda f: (f["h"] > 1) != True, lambda f: ~(f["h"] > 1)),  # noqa: E712
+        (lambda f: f["h"].isin([1]) == True, lambda f: f["h"].isin([1])),  # noqa: E712
+        (lambda f: (f["h"] > 1).astype(int) == 0, lambda f: ~(f["h"] > 1)),
+        (lambda f: (f["h"] > 1).astype(int) >= 1, lambda f: f["h"] > 1),
+    ],
+)
+def test_a_condition_that_is_compared_with_a_constant_is_itself_or_its_negation(
+    typed: Callable[[Any], Any], means: Callable[[Any], Any], frame: Frame
+) -> None:
+    assert frame[typed(frame)].count().plan == frame[means(frame)].count().plan
+
+
 @given(CONDITIONS)
 def test_where_nothing_is_found_the_rows_are_those_of_pandas(condition: Expression) -> None:
     kept = in_pandas(condition, ROWS).to_numpy()

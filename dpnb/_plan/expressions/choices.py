@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
+from operator import eq, ge, gt, le, lt, ne
 
 from dpnb._plan.expressions.dtypes import (
     OPEN_END,
@@ -21,7 +22,9 @@ from dpnb._plan.expressions.dtypes import (
     refuse,
 )
 from dpnb._plan.expressions.nodes import (
+    CONDITIONS,
     And,
+    AsNumber,
     ChangeCase,
     Compare,
     Cut,
@@ -221,3 +224,18 @@ def lookup(node: Lookup, *inner: Dtype) -> Dtype:
     if not categories:
         refuse(node, "every value that is looked up would be missing; give at least one")
     return Categorical(categories)
+
+
+COMPARISONS = {"==": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
+
+
+def without_constant(compare: Compare) -> Expression:
+    """The condition that is compared with a constant, or its negation: ``(df.x > 3) == False`` is ``~(df.x > 3)``."""
+    inner = compare.left.inner if isinstance(compare.left, AsNumber) else compare.left
+    if not isinstance(inner, CONDITIONS) or not isinstance(compare.right, Literal):
+        return compare
+    value = compare.right.value
+    if (not isinstance(value, bool) and inner is compare.left) or not isinstance(value, int | float):
+        return compare
+    of_false, of_true = (COMPARISONS[compare.operator](number, value) for number in (0, 1))
+    return compare if of_false == of_true else Not(inner) if of_false else inner

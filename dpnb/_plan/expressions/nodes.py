@@ -338,6 +338,9 @@ def conjuncts(condition: Expression | None) -> list[Expression]:
     return [*conjuncts(condition.left), *conjuncts(condition.right)] if isinstance(condition, And) else [condition]
 
 
+CONDITIONS = (And, Or, Not, Compare, IsIn, MatchText, IsNull)
+
+
 def fixed_values(condition: Expression | None) -> list[tuple[Expression, Key]]:
     """Expressions that have one value in all rows for which a condition is true, with this value."""
     found: list[tuple[Expression, Key]] = []

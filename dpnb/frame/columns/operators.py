@@ -8,6 +8,7 @@ from typing import Any, NoReturn, Self
 import numpy as np
 
 from dpnb._plan.constants import constant, number
+from dpnb._plan.expressions.choices import without_constant
 from dpnb._plan.expressions.dtypes import Boolean, Timestamp
 from dpnb._plan.expressions.nodes import (
     MAX_DEPTH,
@@ -95,7 +96,7 @@ class ColumnOperators(UnsupportedOperations):
             if isinstance(self._node, Period):
                 return self._new(compared(self._node, operator, text, self._dates()))
             other = text
-        return self._new(Compare(operator, self._node, self._other(other, operator)))
+        return self._new(without_constant(Compare(operator, self._node, self._other(other, operator))))
 
     def _date_or_text(self, value: object, where: str) -> str:
         """A text, or a date as a text, as it is compared with this column."""
