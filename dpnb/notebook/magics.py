@@ -60,9 +60,9 @@ class DpnbMagics(Magics):
         ``%dpnb explain``
             The guarantee, the filter and both kinds of odometers in plain words.
         ``%dpnb what-if within=0.3``
-            Cost and expected error of a release of the last query; free.  The last query is the value of the last cell
-            (``_``), or the query that is named: ``%dpnb what-if visits within=0.3 confidence=0.9``.  Without a target,
-            several shares of the remaining budget side by side.
+            Cost and expected error of a release of the last query; free.  The last query is the value of the last cell,
+            or the query that is named: ``%dpnb what-if visits within=0.3 confidence=0.9``.  Without a target, several
+            shares of the remaining budget side by side.
         ``%%dpnb within=0.2``
             At the top of a cell: runs the cell and releases its last query with these arguments, those of
             ``Query.release``: one of mu, rho, epsilon, share, within; confidence, simultaneous, final, groups.  The
@@ -127,12 +127,20 @@ class DpnbMagics(Magics):
         arguments = _parsed(rest[start:])
         if name:
             self._last_query = _checked_query(self._named(name), f"%dpnb what-if: {name}")
-        elif not isinstance(self._names.get("_"), Preview | Previews) or self._last_query is None:
-            self._last_query = _checked_query(self._names.get("_"), "%dpnb what-if: the value of the last cell")
+        elif not isinstance(last := self._last_value, Preview | Previews) or self._last_query is None:
+            self._last_query = _checked_query(last, "%dpnb what-if: the value of the last cell")
         return self._last_query.preview(**self._evaluated(arguments))
 
     _last_query: Query | None = None
     """The query of the last request: its preview has become the value of the last cell."""
+
+    @property
+    def _last_value(self) -> object:
+        """The value of the last cell that had one: not ``_``, which IPython leaves alone if another library defines it.
+
+        `doctest` and `gettext` do.
+        """
+        return next(reversed(self._names.get("_oh", {}).values()), None)
 
     def _named(self, name: str) -> object:
         """The value of an expression; None for a name that is not defined."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -315,6 +316,15 @@ def test_what_if_can_be_asked_again_and_again_about_the_same_question(shell: Int
         run(shell, "%dpnb what-if s.frame[s.frame['x'] > 3].count() mu=0.1").description == "count of rows where x > 3"
     )
     assert run(shell, "%dpnb what-if mu=0.1").description == "count of rows where x > 3"
+
+
+def test_what_if_needs_no_underscore_which_doctest_takes_from_ipython(
+    shell: InteractiveShell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(builtins, "_", None, raising=False)
+    run(shell, "s.frame.count()")
+    for mu in (0.1, 0.2):
+        assert run(shell, f"%dpnb what-if mu={mu}").description == "count of rows"
 
 
 def test_values_may_hold_spaces_commas_and_equal_signs() -> None:

@@ -364,19 +364,42 @@ def test_a_failure_in_the_middle_tells_nothing_and_changes_nobodys_account(
         frame = frame.tb_next
 
 
-def test_an_earlier_row_that_cannot_be_measured_any_more_is_charged_to_everybody_and_stops_nothing(
+def _with_a_row_that_cannot_be_measured_any_more(path: Path, patch: pytest.MonkeyPatch, *, answered: bool) -> Any:
+    """A session after a row that touches one person, whose query fails now, and failed then unless it was answered."""
+    before = opened(TABLES["one is"], path)
+    query = before.frame[before.frame["site"] == "a"].count_units()
+    if answered:
+        query.release(mu="0.2")
+    else:
+        with pytest.MonkeyPatch.context() as then:
+            then.setattr(IndividualAccounting, "sums", lambda *_: 1 / 0)
+            with pytest.raises(dpnb.errors.ExecutionError):
+                query.release(mu="0.2")
+    before.ledger.close()
+    after = opened(TABLES["one is"], path)
+    patch.setattr(IndividualAccounting, "_compiled", lambda *_: 1 / 0)
+    return after
+
+
+def test_an_unanswered_row_that_cannot_be_measured_any_more_is_charged_to_everybody_and_stops_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = opened(TABLES["one is"], tmp_path / "it.dpnb")
-    before.frame[before.frame["site"] == "a"].count_units().release(mu="0.2")  # which touches one person
-    before.ledger.close()
-    after = opened(TABLES["one is"], tmp_path / "it.dpnb")
-    monkeypatch.setattr(IndividualAccounting, "_compiled", lambda *_: 1 / 0)
+    after = _with_a_row_that_cannot_be_measured_any_more(tmp_path / "it.dpnb", monkeypatch, answered=False)
     with _summed() as sums:
         after.frame.count().release(mu="0.1")
     assert sums == [[24]], "and nobody is left out of what follows"
-    spent = after._core.individuals._state.unit_budgets.units.spent  # type: ignore[union-attr]
+    spent = after._core.individuals._state.unit_budgets.units.spent
     assert spent == pytest.approx(0.04 + 0.01 * (2 / 3) ** 2), "two rows of three that might have been"
+
+
+def test_an_answered_row_that_cannot_be_measured_any_more_stops_what_follows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others may have answered later rows by what each person really paid, which is not known any more."""
+    after = _with_a_row_that_cannot_be_measured_any_more(tmp_path / "it.dpnb", monkeypatch, answered=True)
+    with _summed() as sums, pytest.raises(dpnb.errors.ExecutionError):
+        after.frame.count().release(mu="0.1")
+    assert sums == []
 
 
 @contextmanager
