@@ -42,7 +42,7 @@ Terms = frozenset[Expression]
 """Expressions any of which may be missing."""
 
 ConditionTerms = dict[Expression, list[Expression]]
-"""ConditionTerms that leave out rows, with the expressions of which one is missing there."""
+"""Conditions that leave out rows, with the expressions of which one is missing there."""
 
 NONE: Terms = frozenset()
 
