@@ -9,10 +9,10 @@ where it is false.  A backend defines how its library represents these, and the 
 from __future__ import annotations
 
 import math
-import operator
 from typing import Any
 
-from dpnb._backends.protocol import B, BooleanColumn, C, Comparing, EvaluationSteps, N
+from dpnb._backends.protocol import B, BooleanColumn, C, EvaluationSteps, N
+from dpnb._plan.expressions.choices import COMPARE
 from dpnb._plan.expressions.dtypes import Boolean, Categorical, Numeric, String, Timestamp, number_of
 from dpnb._plan.expressions.nodes import (
     And,
@@ -45,15 +45,6 @@ from dpnb._plan.expressions.nodes import (
 from dpnb._plan.expressions.periods import index_range
 from dpnb._plan.expressions.rules import is_never_null, is_rounded
 from dpnb.schema import Key, text_of
-
-COMPARE: dict[str, Comparing] = {
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
 
 
 class Evaluation(EvaluationSteps[B, N, C]):

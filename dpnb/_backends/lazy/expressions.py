@@ -13,10 +13,11 @@ from typing import Any
 
 import narwhals as nw
 
-from dpnb._backends.evaluation import COMPARE, Evaluation, column_name
+from dpnb._backends.evaluation import Evaluation, column_name
 from dpnb._backends.lazy import arithmetic
 from dpnb._backends.lazy.lazy_table import LazyTable
 from dpnb._backends.protocol import BooleanColumn, Comparing, NumberStep
+from dpnb._plan.expressions.choices import COMPARE
 from dpnb._plan.expressions.dtypes import Boolean, Categorical, Dtype, Numeric, String
 from dpnb._plan.expressions.nodes import (
     Apply,

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnb._backends.evaluation import COMPARE, Evaluation, column_name
+from dpnb._backends.evaluation import Evaluation, column_name
 from dpnb._backends.memory import blocks
 from dpnb._backends.memory.blocks import SubexpressionCache, bytes_without_views
 from dpnb._backends.memory.coarse import Threshold
@@ -23,7 +23,7 @@ from dpnb._backends.memory.prepare.prepared_table import PreparedTable, StringCo
 from dpnb._backends.memory.prepare.values import Codes
 from dpnb._backends.protocol import BooleanColumn, Comparing, NumberStep
 from dpnb._plan.expressions.calendar import index_of, part_of, to_local
-from dpnb._plan.expressions.choices import RELATIONS
+from dpnb._plan.expressions.choices import COMPARE, RELATIONS
 from dpnb._plan.expressions.dtypes import Dtype, Numeric, String
 from dpnb._plan.expressions.letters import changed_case
 from dpnb._plan.expressions.nodes import (

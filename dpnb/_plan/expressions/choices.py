@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import pairwise
 from operator import eq, ge, gt, le, lt, ne
+from typing import Any
 
 from dpnb._plan.expressions.dtypes import (
     OPEN_END,
@@ -226,7 +227,7 @@ def lookup(node: Lookup, *inner: Dtype) -> Dtype:
     return Categorical(categories)
 
 
-COMPARISONS = {"==": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
+COMPARE: dict[str, Callable[[Any, Any], Any]] = {"==": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
 
 
 def without_constant(compare: Compare) -> Expression:
@@ -237,5 +238,5 @@ def without_constant(compare: Compare) -> Expression:
     value = compare.right.value
     if (not isinstance(value, bool) and inner is compare.left) or not isinstance(value, int | float):
         return compare
-    of_false, of_true = (COMPARISONS[compare.operator](number, value) for number in (0, 1))
+    of_false, of_true = (COMPARE[compare.operator](number, value) for number in (0, 1))
     return compare if of_false == of_true else Not(inner) if of_false else inner
