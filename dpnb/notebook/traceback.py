@@ -1,16 +1,23 @@
-"""Tracebacks of refusals without the frames inside dpnb: refusals are common, and their message is complete."""
+"""Tracebacks of refusals with the analyst's frames alone: refusals are common, and their message is complete."""
 
 from __future__ import annotations
 
 import os
+import sysconfig
 from pathlib import Path
 from types import TracebackType
 
-_OURS = str(Path(__file__).parents[1]) + os.sep
+_LIBRARIES = tuple(
+    str(folder) + os.sep
+    for folder in (Path(__file__).parents[1], *(sysconfig.get_path(kind) for kind in ("stdlib", "purelib", "platlib")))
+)
 
 
 def outside(traceback: TracebackType | None) -> TracebackType | None:
-    """The frames before the first frame inside dpnb."""
-    if traceback is None or traceback.tb_frame.f_code.co_filename.startswith(_OURS):
+    """The frames that are neither dpnb's nor a library's; the first, which is the notebook's own, stays."""
+    if traceback is None:
         return None
-    return TracebackType(outside(traceback.tb_next), traceback.tb_frame, traceback.tb_lasti, traceback.tb_lineno)
+    rest = traceback.tb_next
+    while rest is not None and rest.tb_frame.f_code.co_filename.startswith(_LIBRARIES):
+        rest = rest.tb_next
+    return TracebackType(outside(rest), traceback.tb_frame, traceback.tb_lasti, traceback.tb_lineno)

@@ -1,72 +1,61 @@
-"""The library function that received a private table or column, so that the refusal can name its counterpart here.
+"""The library function that received a private table or column, and the refusal that names its counterpart here.
 
 Also the assignment to a table that has no name, which would be lost.
 """
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Callable, Mapping
-from types import FrameType
+from types import CodeType, FrameType, TracebackType
+from typing import Any
 
-from dpnb._plan.suggestions import calling_function
-from dpnb.errors import PlanError
-from dpnb.frame.compatibility.remedies import CUT
-
-_FUNCTIONS: dict[tuple[str, str], str] = {
-    ("pandas", "cut"): CUT,
-    ("pandas", "qcut"): "dpnb.cut({number}, [...]) with public edges, or {number}.quantile([0.25, 0.5, 0.75])",
-    ("pandas", "crosstab"): "dpnb.crosstab({category}, {category2})",
-    ("pandas", "pivot_table"): "df.pivot_table(index={category_name}, values={number_name})",
-    ("pandas", "get_dummies"): "dpnb.get_dummies({category})",
-    ("pandas", "concat"): "df.merge(other, on=...): tables of a session are joined, not stacked",
-    ("pandas", "merge"): "df.merge(public_table, on={category_name})",
-    ("pandas", "isna"): "{self}.isna()",
-    ("pandas", "isnull"): "{self}.isna()",
-    ("pandas", "notna"): "{self}.notna()",
-    ("pandas", "to_datetime"): "the column itself: dates are declared by the curator; session.schema shows them",
-    ("pandas", "unique"): "{category}.unique(), the list of declared values, or {category}.value_counts()",
-    ("pandas", "factorize"): "{category}.value_counts(), or {category}.map({{...}}) for codes of your choice",
-    ("pandas", "melt"): "the columns where they are needed, as in {category}.value_counts() or {number}.mean()",
-    ("pandas", "scatter_matrix"): "df.corr(), whose answer is the matrix of correlations",
-    ("pandas", "to_numeric"): "{self}.astype(float)",
-}
-"""What to write instead of a function, by the library and the function's name."""
-
-_PLOTS = "{number}.histogram(20).release(share=0.05).plot(), which draws noisy counts"
-_FORMULA = "df.regress('outcome ~ x1 + x2'), with your columns, or family='logistic' for a condition"
-_REGRESSION = "df.regress({number_name}, on=[{number2_name}]), or df.fit(...) for other families"
-_LIBRARIES: dict[str, str] = {
-    "matplotlib": _PLOTS,
-    "seaborn": _PLOTS,
-    "plotly": _PLOTS,
-    **dict.fromkeys(["statsmodels", "patsy", "formulaic"], _FORMULA),
-    "sklearn": _REGRESSION,
-    "scipy": "{number}.corr({number2}), {number}.std() or {number}.quantile([0.25, 0.75])",
-}
-"""What to write instead of any function of a library."""
+from dpnb._plan.suggestions import LIBRARIES, calling_function
+from dpnb.errors import PlanError, printable
+from dpnb.frame.compatibility.counterparts import Call, counterpart
 
 _PROTOCOLS = ("__dataframe__", "__arrow_c_stream__", "__arrow_c_array__", "toPandas", "index", "_get_numeric_data")
 """Attributes by which a library asks for rows."""
 
-_SUMMARIES = "{number}.mean(), {number}.quantile([0.1, 0.9]) or {category}.value_counts()"
+_RECOGNISED = ("cut", "qcut", "crosstab", "pivot_table", "get_dummies", "concat", "merge", "isna", "isnull", "notna",
+               "to_datetime", "unique", "factorize", "melt", "scatter_matrix", "to_numeric")  # fmt: skip
+"""Functions of pandas that look up `_typ` of what they are given, and fail with an error of their own without it."""
+
+
+class LibraryCallError(PlanError):
+    """A library's function needs rows; the text repeats what the analyst passed to it.
+
+    The arguments are read from the frames of the traceback when the text is first shown, so that making the error costs
+    nothing.  It is not an `AttributeError`, which the library might take for a missing attribute.
+    """
+
+    def __init__(self, library: str, examples: Mapping[str, str]) -> None:
+        super().__init__(library, examples)
+        self._library, self._examples = library, examples
+
+    def __reduce__(self) -> tuple[type[PlanError], tuple[str]]:
+        return PlanError, (str(self),)
+
+    def __str__(self) -> str:
+        # Not `self.__traceback__`, which marimo shows shortened.
+        whole: TracebackType | None = BaseException.__dict__["__traceback__"].__get__(self)
+        call = _called(whole) or Call(self._library)
+        remedy = counterpart(call, self._examples)
+        name = (
+            f"{call.library}.{call.function}" if call.function and not call.function.startswith("_") else call.library
+        )
+        return printable(f"{name}: needs rows, which a private table never shows; use {remedy}")
 
 
 def refusal_for_caller(examples: Mapping[str, str]) -> None:
     """Refuse by name if a library's function has received a private object; return if no library is calling.
 
-    `examples` are the columns of `dpnb.frame.compatibility.examples.examples`.  The refusal is a `PlanError`, not an
-    `AttributeError`, which the library might take for a missing attribute.
+    `examples` are the columns of `dpnb.frame.compatibility.examples.examples`.
     """
     called = calling_function()
-    if called is None:
-        return
-    library, function = called
-    remedy = _FUNCTIONS.get(called) or _LIBRARIES.get(library, _SUMMARIES)
-    if remedy is _REGRESSION and examples["number"] == examples["number2"]:  # a view of the explaining columns alone
-        remedy = _REGRESSION.replace("{number_name}", "outcome").replace("{number2_name}", "{number_name}")
-    name = f"{library}.{function}" if called in _FUNCTIONS else library
-    raise PlanError(f"{name}: needs rows, which a private table never shows; use {remedy.format_map(examples)}")
+    if called is not None:
+        raise LibraryCallError(called[0], examples)
 
 
 def refuse_request_for_rows(attribute: str, examples: Callable[[], Mapping[str, str]]) -> None:
@@ -75,8 +64,55 @@ def refuse_request_for_rows(attribute: str, examples: Callable[[], Mapping[str, 
     A missing attribute would make the library fail with an error of its own, which names no remedy.
     """
     # pandas looks up `_typ` to recognise its own classes, often on objects that it then leaves alone.
-    if attribute in _PROTOCOLS or (attribute == "_typ" and calling_function() in _FUNCTIONS):
+    if attribute in _PROTOCOLS or (
+        attribute == "_typ" and calling_function() in [("pandas", name) for name in _RECOGNISED]
+    ):
         refusal_for_caller(examples())
+
+
+# --- what was called, from a traceback --------------------------------------------------------------------------------
+
+
+def _called(traceback: TracebackType | None) -> Call | None:
+    """The function of a library that the analyst's code called, with its arguments and the analyst's variables."""
+    analyst: FrameType | None = None
+    while traceback is not None:
+        frame = traceback.tb_frame
+        library = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+        if library in LIBRARIES:
+            function, arguments = _bound(frame, library)
+            variables = {} if analyst is None else {**analyst.f_globals, **analyst.f_locals}
+            return Call(library, function, arguments, variables)
+        analyst, traceback = frame, traceback.tb_next
+    return None
+
+
+def _bound(frame: FrameType, library: str) -> tuple[str, dict[str, Any]]:
+    """The name and the arguments of the function that a frame runs, or that a wrapper in the frame passes them to."""
+    code, local = frame.f_code, frame.f_locals
+    named, positional, keywords = _parameters(code)
+    arguments = {name: local[name] for name in named if name in local}
+    for name in code.co_freevars:
+        inner = inspect.unwrap(local[name]) if callable(local.get(name)) else None
+        if positional and inspect.isfunction(inner) and inner.__module__.partition(".")[0] == library:
+            passed = [*(local[one] for one in named[: code.co_argcount] if one in local), *local.get(positional, ())]
+            try:
+                bound = inspect.signature(inner).bind_partial(*passed, **local.get(keywords, {}))
+            except TypeError:  # not the arguments of this function
+                continue
+            return inner.__name__, dict(bound.arguments)
+    if positional and local.get(positional):
+        arguments |= {f"argument {at}": value for at, value in enumerate(local[positional])}
+    return code.co_name, {**arguments, **local.get(keywords, {})}
+
+
+def _parameters(code: CodeType) -> tuple[tuple[str, ...], str, str]:
+    """The names of the parameters, that of ``*args`` and that of ``**options``; of what there is not, an empty text."""
+    count = code.co_argcount + code.co_kwonlyargcount
+    rest = iter(code.co_varnames[count:])
+    positional = next(rest, "") if code.co_flags & inspect.CO_VARARGS else ""
+    keywords = next(rest, "") if code.co_flags & inspect.CO_VARKEYWORDS else ""
+    return code.co_varnames[:count], positional, keywords
 
 
 # --- assignments to a table without a name ----------------------------------------------------------------------------

@@ -1,0 +1,296 @@
+"""What to write instead of a library's function, with the columns that the analyst passed to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from dpnb._plan.expressions.dtypes import Numeric
+from dpnb._plan.expressions.rules import dtype_of
+from dpnb._plan.expressions.text import as_code
+from dpnb.errors import DpnbError
+from dpnb.frame.compatibility.remedies import CUT
+
+SHOWN = ".release(share=0.05).plot()"
+"""What draws a query."""
+
+_UNKNOWN: Any = object()
+
+
+class _Unwritten(Exception):  # noqa: N818  (never leaves this module)
+    """An argument is missing, or cannot be written as code."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """A function that was called, with its arguments by name and the variables of the code that called it."""
+
+    library: str
+    function: str = ""
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    variables: Mapping[str, Any] = field(default_factory=dict)
+
+    def value(self, *names: str) -> Any:
+        """The first of some arguments that was given."""
+        given = [self.arguments[name] for name in names if self.arguments.get(name) is not None]
+        if not given:
+            raise _Unwritten
+        return given[0]
+
+    def code(self, *names: str) -> str:
+        """The first of some arguments that was given, as code."""
+        return self.written(self.value(*names))
+
+    def option(self, name: str, default: object = None) -> str:
+        """``, name=value`` for an argument that differs from its default; otherwise an empty text."""
+        value = self.arguments.get(name, default)
+        return "" if value is None or value is default or value == default else f", {name}={value!r}"
+
+    def frame(self, value: Any) -> str:
+        """The table that a table or a column is of, by the analyst's name for it."""
+        view = value._view
+        named = (
+            name
+            for name, other in self.variables.items()
+            if not name.startswith("_") and not hasattr(other, "_node") and name.isidentifier()
+            and getattr(getattr(other, "_view", None), "source", _UNKNOWN) == view.source
+        )  # fmt: skip
+        return next(named, "df")
+
+    def selected(self, value: Any) -> str:
+        """That table with the rows that were selected of it."""
+        name, where = self.frame(value), value._view.where
+        return name if where is None else f"{name}[{as_code(where, name)}]"
+
+    def written(self, value: Any) -> str:
+        """A column, a table, several of them, or a constant as code."""
+        if hasattr(value, "_node") and hasattr(value, "_view"):
+            if value._node not in value._view.columns.values():
+                if value._view.where is not None:
+                    raise _Unwritten
+                return f"({as_code(value._node, self.frame(value))})"
+            return f"{self.selected(value)}[{own_name(value)!r}]"
+        if hasattr(value, "_view"):
+            return f"{self.selected(value)}[{list(value._view.columns)!r}]"
+        if isinstance(value, list | tuple) and any(hasattr(one, "_view") for one in value):
+            return f"[{', '.join(map(self.written, value))}]"
+        if isinstance(value, str | int | float | bool | list | tuple):
+            return repr(value)
+        raise _Unwritten
+
+    def column(self, *names: str) -> Any:
+        """A column, which was given itself or by its name in ``data=``."""
+        value = self.value(*names)
+        if isinstance(value, str):
+            value = self.value("data", "data_frame")[value]
+        if not hasattr(value, "_node"):
+            raise _Unwritten
+        return value
+
+    def groups(self, *names: str) -> str:
+        """A column as the key of groups: numbers in bins."""
+        column = self.column(*names)
+        if isinstance(dtype_of(column._node, column._view.schema), Numeric):
+            return f"dpnb.cut({self.written(column)}, 10)"
+        return repr(own_name(column)) if column._node in column._view.columns.values() else self.written(column)
+
+
+def own_name(column: Any) -> str:
+    """The name of a column in its table."""
+    for name, node in column._view.columns.items():
+        if node == column._node:
+            return str(name)
+    raise _Unwritten
+
+
+def counterpart(call: Call, examples: Mapping[str, str]) -> str:
+    """What to write instead of a function: with its arguments where they are known, otherwise an example."""
+    writer = _WRITERS.get((call.library, call.function))
+    if writer is not None:
+        with suppress(_Unwritten, DpnbError, AttributeError, KeyError, TypeError, ValueError):
+            return writer(call)
+    example = _EXAMPLES.get((call.library, call.function)) or _EXAMPLES.get((call.library, ""), _SUMMARIES)
+    return example.format_map(examples)
+
+
+_SUMMARIES = "{number}.mean(), {number}.quantile([0.1, 0.9]) or {category}.value_counts()"
+_DRAWN = "{number}.histogram(20)" + SHOWN + ", which draws noisy counts"
+_FORMULA = "df.regress('outcome ~ x1 + x2'), with your columns, or family='logistic' for a condition"
+_EXAMPLES: dict[tuple[str, str], str] = {
+    ("pandas", "cut"): CUT,
+    ("pandas", "qcut"): "dpnb.cut({number}, [...]) with public edges, or {number}.quantile([0.25, 0.5, 0.75])",
+    ("pandas", "crosstab"): "dpnb.crosstab({category}, {category2})",
+    ("pandas", "pivot_table"): "df.pivot_table(index={category_name}, values={number_name})",
+    ("pandas", "get_dummies"): "dpnb.get_dummies({category})",
+    ("pandas", "concat"): "df.merge(other, on=...): tables of a session are joined, not stacked",
+    ("pandas", "merge"): "df.merge(public_table, on={category_name})",
+    ("pandas", "unique"): "{category}.unique(), the list of declared values, or {category}.value_counts()",
+    ("pandas", "factorize"): "{category}.value_counts(), or {category}.map({{...}}) for codes of your choice",
+    ("pandas", "melt"): "the columns where they are needed, as in {category}.value_counts() or {number}.mean()",
+    ("pandas", "scatter_matrix"): "df.corr(), whose answer is the matrix of correlations",
+    ("matplotlib", ""): _DRAWN,
+    ("seaborn", ""): _DRAWN,
+    ("plotly", ""): _DRAWN,
+    **{(name, ""): _FORMULA for name in ("statsmodels", "patsy", "formulaic")},
+    ("sklearn", ""): "df.regress('outcome', on=[{number_name}]), or df.fit(...) for other families",
+    ("scipy", ""): "{number}.corr({number2}), {number}.std() or {number}.quantile([0.25, 0.75])",
+}
+"""What to write where the arguments are unknown, as templates for `dpnb.frame.compatibility.examples.examples`."""
+
+
+# --- pandas -----------------------------------------------------------------------------------------------------------
+
+
+def _method(template: str, *names: str) -> Callable[[Call], str]:
+    """The writer of one expression with the first of some arguments."""
+    return lambda call: template.format(call.code(*names))
+
+
+def _bins(call: Call) -> str:
+    return f"dpnb.cut({call.code('x')}, {call.code('bins')}{call.option('right', True)}{call.option('labels')})"
+
+
+def _quantiles(call: Call) -> str:
+    parts, column = call.value("q"), call.code("x")
+    levels = (
+        [round(at / parts, 3) for at in range(1, parts)] if isinstance(parts, int) else [q for q in parts if 0 < q < 1]
+    )
+    return f"dpnb.cut({column}, [...]) with public edges, for example the answer of {column}.quantile({levels})"
+
+
+def _crosstab(call: Call) -> str:
+    values = f", values={call.code('values')}" if call.arguments.get("values") is not None else ""
+    options = call.option("aggfunc") + call.option("normalize", False) + call.option("margins", False)
+    return f"dpnb.crosstab({call.code('index')}, {call.code('columns')}{values}{options})"
+
+
+def _pivoted(call: Call) -> str:
+    options = "".join(call.option(name) for name in ("index", "columns", "values"))
+    return f"{call.selected(call.value('data'))}.pivot_table({options[2:]}{call.option('aggfunc', 'mean')})"
+
+
+def _beside(call: Call) -> str:
+    tables = call.value("objs")
+    rows = {call.selected(one) for one in tables}
+    if len(rows) == 1 and all(hasattr(one, "_node") for one in tables):
+        return f"{rows.pop()}[{[own_name(one) for one in tables]!r}]"
+    return f"{call.frame(tables[0])}.merge(other, on=...): tables of a session are joined, not stacked"
+
+
+def _joined(call: Call) -> str:
+    left, right = call.value("left"), call.value("right")
+    other = call.frame(right) if hasattr(right, "_view") else "public_table"
+    if hasattr(left, "_view") and hasattr(right, "_view") and left._view.source == right._view.source:
+        return f"{call.frame(left)} alone, which has the columns of both"
+    return f"{call.frame(left)}.merge({other}{call.option('on')}{call.option('how', 'inner')})"
+
+
+# --- figures ----------------------------------------------------------------------------------------------------------
+
+
+def _histogram(call: Call) -> str:
+    column = call.column("x", "data", "y")
+    if not isinstance(dtype_of(column._node, column._view.schema), Numeric):
+        return f"{call.written(column)}.value_counts(){SHOWN}"
+    bins = call.arguments.get("bins", call.arguments.get("nbins"))
+    edges = bins if isinstance(bins, int | list) else 20
+    return f"{call.written(column)}.histogram({edges}){SHOWN}, which draws noisy counts"
+
+
+def _counts(call: Call) -> str:
+    return f"{call.written(call.column('x', 'y', 'data', 'names'))}.value_counts(){SHOWN}"
+
+
+def _grouped(call: Call, statistic: str) -> str:
+    outcome = call.column("y", "height", "values")
+    keys = [call.groups("x", "names")]
+    keys += [call.groups(name) for name in ("hue", "color") if isinstance(call.arguments.get(name), str)]
+    by = keys[0] if len(keys) == 1 else f"[{', '.join(keys)}]"
+    return f"{call.selected(outcome)}.groupby({by})[{own_name(outcome)!r}].{statistic}{SHOWN}"
+
+
+def _means(call: Call) -> str:
+    return _grouped(call, "mean()")
+
+
+def _spread(call: Call) -> str:
+    if call.arguments.get("x") is not None and call.arguments.get("y") is not None:
+        return _grouped(call, "quantile([0.25, 0.5, 0.75])")
+    return f"{call.written(call.column('x', 'y', 'data'))}.quantile([0.25, 0.5, 0.75]){SHOWN}"
+
+
+def _correlations(call: Call) -> str:
+    return f"{call.code('data', 'data_frame', 'frame')}.corr(), whose answer is the matrix of correlations"
+
+
+# --- regressions and tests --------------------------------------------------------------------------------------------
+
+
+def _family(call: Call) -> str:
+    """``, family=...`` for the class of a model."""
+    model = call.arguments.get("self", call.arguments.get("cls", call.arguments.get("estimator")))
+    kind = model if isinstance(model, type) else type(model)
+    family = {"Logit": "logistic", "LogisticRegression": "logistic", "Probit": "logistic",
+              "Poisson": "poisson", "PoissonRegressor": "poisson"}.get(kind.__name__)  # fmt: skip
+    return f", family={family!r}" if family else ""
+
+
+def _formula(call: Call) -> str:
+    return f"{call.selected(call.value('data'))}.regress({call.code('formula')}{_family(call)})"
+
+
+def _regression(call: Call) -> str:
+    outcome, on = call.value("endog", "y"), call.value("exog", "X", "x")
+    names = [own_name(on)] if hasattr(on, "_node") else list(on._view.columns)
+    return f"{call.selected(outcome)}.regress({own_name(outcome)!r}, on={names!r}{_family(call)})"
+
+
+def _intercept(call: Call) -> str:
+    table = call.value("data")
+    names = [own_name(table)] if hasattr(table, "_node") else list(table._view.columns)
+    return f"{call.selected(table)}.regress('outcome', on={names!r}), which adds the intercept"
+
+
+def _correlation(call: Call) -> str:
+    return f"{call.code('x', 'a')}.corr({call.code('y', 'b')})"
+
+
+_WRITERS: dict[tuple[str, str], Callable[[Call], str]] = {
+    **{("pandas", name): writer for name, writer in {
+        "cut": _bins, "qcut": _quantiles, "crosstab": _crosstab, "pivot_table": _pivoted, "concat": _beside,
+        "merge": _joined, "get_dummies": _method("dpnb.get_dummies({0})", "data"),
+        "isna": _method("{0}.isna()", "obj"), "isnull": _method("{0}.isna()", "obj"),
+        "notna": _method("{0}.notna()", "obj"), "notnull": _method("{0}.notna()", "obj"),
+        "to_datetime": _method("{0} itself: dates are declared by the curator; session.schema shows them", "arg"),
+        "to_numeric": _method("{0}.astype(float)", "arg"),
+        "unique": _method("{0}.unique(), the list of declared values, or {0}.value_counts()", "values"),
+        "factorize": _method("{0}.value_counts(), or {0}.map({{...}}) for codes of your choice", "values"),
+        "scatter_matrix": _correlations,
+    }.items()},
+    **{("matplotlib", name): writer for name, writer in {
+        "hist": _histogram, "scatter": _means, "plot": _means, "bar": _means, "barh": _means, "step": _means,
+        "hexbin": _means, "hist2d": _means, "boxplot": _spread, "violinplot": _spread, "pie": _counts,
+    }.items()},
+    **{("seaborn", name): writer for name, writer in {
+        **dict.fromkeys(["histplot", "kdeplot", "displot", "ecdfplot", "rugplot"], _histogram),
+        **dict.fromkeys(["barplot", "pointplot", "lineplot", "scatterplot", "regplot", "lmplot", "relplot", "jointplot",
+                         "residplot"], _means),
+        **dict.fromkeys(["boxplot", "boxenplot", "violinplot", "stripplot", "swarmplot", "catplot"], _spread),
+        "countplot": _counts, "pairplot": _correlations, "heatmap": _correlations,
+    }.items()},
+    **{("plotly", name): writer for name, writer in {
+        **dict.fromkeys(["histogram", "ecdf"], _histogram),
+        **dict.fromkeys(["bar", "line", "scatter", "area", "density_heatmap", "density_contour"], _means),
+        **dict.fromkeys(["box", "violin", "strip"], _spread), "pie": _counts, "scatter_matrix": _correlations,
+    }.items()},
+    ("statsmodels", "from_formula"): _formula,
+    ("statsmodels", "__init__"): _regression,
+    ("statsmodels", "add_constant"): _intercept,
+    ("sklearn", "fit"): _regression,
+    ("scipy", "pearsonr"): _correlation,
+    ("scipy", "linregress"): _regression,
+    ("scipy", "describe"): _method("{0}.describe()", "a"),
+}  # fmt: skip
+"""The writer of what to write instead, by the library and the function's name."""
