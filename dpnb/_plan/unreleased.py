@@ -93,8 +93,6 @@ class Unreleased:
             if offered is not None:
                 method = f".{name}()" if callable(offered) or name == "plot" else f".{name}"
                 self._refuse(method, self._alternative_words(name))
-            if name == "idxmin":
-                self._refuse(".estimate.idxmin()")
             own = [verb for verb in dir(type(self)) if not verb.startswith("_")]
             close = closest(name, own)
             if close is not None:

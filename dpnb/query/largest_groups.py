@@ -274,7 +274,7 @@ class SelectionMethods(PreviewedOnDisplay):
         PlanError
             There is only one group.
         NotReleasedError
-            The query is not a count in groups: release it, and call ``.estimate.idxmax()`` of the answer.
+            The query is not a count in groups: release it, and call ``.idxmax()`` of the answer.
 
         Examples
         --------
@@ -282,7 +282,7 @@ class SelectionMethods(PreviewedOnDisplay):
         True
         """
         if not counts_groups(self.plan, self.view):
-            self._refuse(".estimate.idxmax()")
+            self._refuse(".idxmax()")
         return self._largest_groups(1, "idxmax")
 
     def _largest_groups(self, winners: object, verb: str) -> LargestGroups:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from fractions import Fraction
@@ -19,6 +19,7 @@ from dpnb._target import Target, Within, named_arguments, target_from
 from dpnb.accounting.exact import Number
 from dpnb.copying import safe_repr
 from dpnb.errors import PlanError
+from dpnb.query.arranged import ArrangedQuery, Arrangements
 from dpnb.query.largest_groups import SelectionMethods
 from dpnb.query.recorded import RecordedAnswers
 from dpnb.results.answer import Answer
@@ -33,7 +34,7 @@ def checked_query(runner: SessionCore, plan: Plan, view: AnyView) -> Query:
     return Query(plan, view, runner)
 
 
-class Query(RecordedAnswers, Previewable, SelectionMethods):
+class Query(RecordedAnswers, Previewable, Arrangements, SelectionMethods):
     """A query of a session.  Free until it is released.
 
     A query is not a number: arithmetic, comparisons, ``float``, formatting and the methods of an answer raise
@@ -171,6 +172,9 @@ class Query(RecordedAnswers, Previewable, SelectionMethods):
             Release(self.plan, self.view, target), ALWAYS if at_most is None else Conditions(at_most=at_most)
         )
         return replace(answer, is_two_way=True) if self.is_two_way else answer
+
+    def _arranged(self, name: str, args: tuple[Any, ...], options: Mapping[str, Any]) -> ArrangedQuery:
+        return ArrangedQuery(self, ((name, args, dict(options)),))
 
     def unstack(self, level: object = -1, fill_value: object = None) -> Query:
         """The same query, whose answers are two-way tables: the last level of the groups as columns.  Free.

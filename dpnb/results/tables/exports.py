@@ -198,3 +198,14 @@ class Exports:
         True
         """
         return to_markdown(self)
+
+    def to_excel(self, excel_writer: Any, **options: Any) -> None:
+        """The table of `to_pandas` as an Excel file.
+
+        Parameters
+        ----------
+        excel_writer : str, path or pandas.ExcelWriter
+        **options
+            As for `pandas.DataFrame.to_excel`, which needs openpyxl.
+        """
+        self.to_pandas().to_excel(excel_writer, **{"index": not self.is_scalar, **options})

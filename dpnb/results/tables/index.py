@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import numpy as np
 
-from dpnb._plan.suggestions import closest
+from dpnb._plan.suggestions import calling_function, closest
 from dpnb.errors import AnswerAttributeError, RequestError
 from dpnb.results.estimates.noisy import Cells
 from dpnb.schema import Key, whole_number
@@ -174,7 +174,7 @@ MEANT = {"value": "estimate", "values": "estimate", "result": "estimate", "ci": 
 """Names that analysts try, and the attribute that they mean."""
 
 
-BY_KEY = ("loc", "at", "xs", "get")
+BY_KEY = ("xs", "get")
 """Names that select by key in pandas, for which an answer has brackets."""
 
 
@@ -187,6 +187,11 @@ class UnknownNames:
 
         def __getattr__(self, name: str) -> Any:
             own = dir(type(self))
+            if name == "_typ" and calling_function() in (("pandas", "concat"), ("pandas", "merge")):
+                raise RequestError(
+                    f"pandas: {self.description} is not a table of pandas; use .to_pandas(), as in "
+                    "pd.concat([a.to_pandas(), b.to_pandas()]), which has the groups and the intervals"
+                )
             if name.startswith("_") or name in own or name in self.__dataclass_fields__:
                 raise AttributeError(name)  # also while a debugger shows an object whose `__init__` has not finished
             what = f".{name} of {self.description}"

@@ -31,69 +31,20 @@ import numpy as np
 from dpnb._plan.unreleased import Unreleased
 from dpnb.copying import NotCopyable
 from dpnb.errors import RequestError
+from dpnb.results.estimates.arithmetic import (
+    EXACT,
+    Combination,
+    difference,
+    exact_at,
+    increased,
+    negative,
+    ratio,
+    scaled,
+)
 from dpnb.results.estimates.noisy import Cells, IntervalArrays
 from dpnb.results.tables.comparison import Comparison
 from dpnb.results.tables.intervals import ABOUT, are_apart, repeated, said_of_both, with_sampling
 from dpnb.schema import plain
-
-# --- estimates computed from estimates --------------------------------------------------------------------------------
-
-
-def negative(one: IntervalArrays) -> IntervalArrays:
-    """The estimate of -x."""
-    value, low, high = one.unclipped
-    return IntervalArrays(-one.value, -one.high, -one.low, one.noise_scale, (-value, -high, -low), one.has_whole_range)
-
-
-def scaled(one: IntervalArrays, by: float) -> IntervalArrays:
-    """The estimate of x times a number."""
-    if by == 0:
-        zeros = np.zeros_like(one.value)
-        return IntervalArrays(zeros, zeros, zeros, zeros)
-    return one.rescaled(by) if by > 0 else negative(one).rescaled(-by)
-
-
-def difference(a: IntervalArrays, b: IntervalArrays) -> IntervalArrays:
-    """The estimate of x - y, by square-and-add."""
-    with np.errstate(all="ignore"):
-        (x, x_low, x_high), (y, y_low, y_high) = a.unclipped, b.unclipped
-        low, high = x - y - np.hypot(x - x_low, y_high - y), x - y + np.hypot(x_high - x, y - y_low)
-        # Where one of them is unknown because of the noise, its whole range is combined with the other's interval.
-        known = np.isfinite(low) & np.isfinite(high)
-        low, high = np.where(known, low, a.low - b.high), np.where(known, high, a.high - b.low)
-        scale = np.hypot(a.noise_scale, b.noise_scale)
-        return IntervalArrays(a.value - b.value, low, high, scale, None, a.has_whole_range | b.has_whole_range)
-
-
-def ratio(a: IntervalArrays, b: IntervalArrays) -> IntervalArrays:
-    """The roots phi of |x - phi y| = the square-and-add distance; unbounded where the interval of y contains 0."""
-    with np.errstate(all="ignore"):
-        (x, x_low, x_high), (y, y_low, y_high) = a.unclipped, b.unclipped
-        reach = np.maximum(y - y_low, y_high - y)
-        clear = (np.abs(y) > reach) & np.isfinite(reach)
-
-        def root(distance: Cells, sign: float) -> Cells:
-            """The root for that distance of y which gives the wider interval."""
-            ends = []
-            for side in (y - y_low, y_high - y):
-                square = y**2 - side**2
-                inner = np.sqrt(np.maximum((x * y) ** 2 - square * (x**2 - distance**2), 0.0))
-                ends.append((x * y + sign * inner) / square)
-            return np.asarray(np.fmin(*ends) if sign < 0 else np.fmax(*ends))
-
-        # Dividing by a negative number swaps which side of x matters.
-        below, above = np.where(y > 0, x - x_low, x_high - x), np.where(y > 0, x_high - x, x - x_low)
-        corners = np.stack([end / other for end in (a.low, a.high) for other in np.broadcast_arrays(y_low, y_high)])
-        known = np.isfinite(below) & np.isfinite(above)
-        low = np.where(known, root(below, -1.0), np.fmin.reduce(corners))
-        high = np.where(known, root(above, 1.0), np.fmax.reduce(corners))
-        value = np.where(b.value != 0, a.value / b.value, np.nan)
-        scale = np.hypot(a.noise_scale, value * b.noise_scale) / np.abs(b.value)
-        low, high = np.where(clear, low, -np.inf), np.where(clear, high, np.inf)
-        unbounded = np.isneginf(low) & np.isposinf(high)
-        whole_range = a.has_whole_range | b.has_whole_range | unbounded
-        return IntervalArrays(value, low, high, np.where(clear, scale, np.nan), None, whole_range)
-
 
 # --- operators of estimates -------------------------------------------------------------------------------------------
 
@@ -109,6 +60,14 @@ REFLECTED = {
     **{"add": "__radd__", "sub": "__rsub__", "mul": "__rmul__", "truediv": "__rtruediv__", "eq": "__eq__"},
     **{"ne": "__ne__", "lt": "__gt__", "le": "__ge__", "gt": "__lt__", "ge": "__le__"},
 }
+
+MONOTONE: dict[str, Callable[[Cells], Cells]] = {
+    **{"log": np.log, "log2": np.log2, "log10": np.log10, "log1p": np.log1p, "sqrt": np.sqrt},
+    **{"exp": np.exp, "exp2": np.exp2, "expm1": np.expm1},
+}
+"""Increasing functions of numpy: the ends of an interval are the ends of the result's.
+
+``np.exp`` of the coefficients of a logistic regression is their odds ratios."""
 
 E = TypeVar("E")
 R = TypeVar("R")
@@ -208,6 +167,10 @@ class Operators(Generic[E]):
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         """The operators of numpy's numbers and arrays, as those of Python."""
+        if ufunc.__name__ in MONOTONE and method == "__call__" and not options:
+            self._refuse_dates(f"np.{ufunc.__name__}")
+            whole = self._part(f"{ufunc.__name__} of {self.description}", slice(None), slice(None))
+            return whole._mapped(lambda cells: increased(cells, MONOTONE[ufunc.__name__]))
         name = UFUNCS.get(ufunc.__name__)
         if name is None or method != "__call__" or options:
             raise RequestError(
@@ -265,8 +228,21 @@ class Operators(Generic[E]):
         wider = None if wider is None or np.isnan(wider.low).any() else wider
         return Comparison(operator=sign, number=number, population_arrays=wider, **fields)
 
-    def _refuse_other(self, sign: str, other: Any) -> list[tuple[Any, Any]]:
-        """Refuse an answer with other groups, another confidence or the same noise; the measurements of each group."""
+    def _row_of(self, other: Any) -> int | None:
+        """The group of these estimates that the other operand is, such as ``a[1984]`` in ``a / a[1984]``."""
+        if not other.is_scalar or self.is_scalar or self.outputs is not None:
+            return None
+        sharing = (
+            row for row, ids in enumerate(self.measurement_ids) if any(ids & own for own in other.measurement_ids)
+        )
+        whole: Any = self
+        return next((row for row in sharing if whole[self.keys[row]]._content() == other._content()), None)
+
+    def _refuse_other(self, sign: str, other: Any, same: int | None = None) -> list[tuple[Any, Any]]:
+        """Refuse an answer with other groups, another confidence or the same noise; the measurements of each group.
+
+        `same` is the group that the other operand is, if any, whose result is exact.
+        """
         if not other.is_scalar and (other.names, other.keys, other.outputs) != (self.names, self.keys, self.outputs):
             raise RequestError(
                 f"{sign}: both answers must have the same groups, or one of them must be a single number; got "
@@ -279,7 +255,7 @@ class Operators(Generic[E]):
             )
         other_ids = [*other.measurement_ids] * len(self.measurement_ids) if other.is_scalar else other.measurement_ids
         id_pairs = list(zip(self.measurement_ids, other_ids, strict=True))
-        if any(mine & others for mine, others in id_pairs):
+        if any(mine & others for row, (mine, others) in enumerate(id_pairs) if row != same):
             raise RequestError(
                 f"{sign}: {self.description} and {other.description} use the same noise, so their errors are not "
                 "independent; query the result directly, for example with .proportions() of an answer or .ratio() of "
@@ -304,9 +280,7 @@ class Operators(Generic[E]):
             whole: Any = self
             return replace(whole, **self._intervals(function), decimals=None)
 
-    def _combine(
-        self, sign: str, other: object, combine: Callable[[IntervalArrays, IntervalArrays], IntervalArrays]
-    ) -> Any:
+    def _combine(self, sign: str, other: object, combine: Combination) -> Any:
         self._refuse_dates(sign)
         if isinstance(other, Operators):
             other._refuse_dates(sign)
@@ -329,11 +303,14 @@ class Operators(Generic[E]):
             if sign == "/":
                 return whole._mapped(lambda cells: scaled(cells, 1 / number))
             return whole._mapped(lambda cells: combine(cells, constant))
-        id_pairs = self._refuse_other(sign, other)
+        same = self._row_of(other) if sign in EXACT else None
+        id_pairs = self._refuse_other(sign, other, same)
+        combine = combine if same is None else exact_at(same, EXACT[sign], combine)
         whole = self._part(f"[{self.description}] {sign} [{other.description}]", slice(None), slice(None))
         anytime = combine(self.anytime_arrays or self.arrays, other.anytime_arrays or other.arrays)
         refined = self.is_refined or other.is_refined
-        apart = are_apart(self.group_values, other.group_values)
+        compared = [values for row, values in enumerate(self.group_values) if row != same]
+        apart = are_apart(compared, other.group_values)
 
         def sampled(*, anytime: bool) -> IntervalArrays | None:
             mine, others = (with_sampling(one, apart, anytime=anytime) for one in (self, other))
