@@ -16,6 +16,7 @@ from dpnb.copying import safe_repr
 from dpnb.errors import PlanError
 from dpnb.frame.coerce import aggregation_for, literal
 from dpnb.frame.columns.column_expr import ColumnExpr, filtered, node_of
+from dpnb.frame.columns.figures import Figures
 from dpnb.frame.columns.series import Series
 from dpnb.frame.columnwise import ColumnwiseAggregations
 from dpnb.frame.compatibility.callers import is_temporary
@@ -36,7 +37,7 @@ from dpnb.results.display import Explanation, to_html, to_text
 
 
 @describe_options
-class Frame(ColumnwiseAggregations, Regressions, Grouping, Joins, TextQueries, NumpyFunctions):
+class Frame(ColumnwiseAggregations, Figures, Regressions, Grouping, Joins, TextQueries, NumpyFunctions):
     """A view of the private table, used like a pandas DataFrame.  Every method returns a new view or a query.
 
     A column is ``frame["age"]``, or ``frame.age`` unless a method has this name.  ``frame["new"] = expression`` adds a
@@ -336,33 +337,6 @@ class Frame(ColumnwiseAggregations, Regressions, Grouping, Joins, TextQueries, N
         return aggregation_query(self, func, columns, weights)
 
     aggregate = agg
-
-    def hist(self, column: str | None = None, bins: object = 10, **drawing: object) -> Query:
-        """`dpnb.Series.histogram` of one column.
-
-        Parameters
-        ----------
-        column : str
-            Name of a numeric column, or of one of dates; required.
-        bins : int, or list of float or dates, default 10
-            Number of bins of equal width between the column's bounds; or ascending edges.
-        **drawing
-            Arguments of pandas for the drawing, which have no effect.
-
-        Raises
-        ------
-        PlanError
-            No column is named, or its values are not numbers.
-
-        Examples
-        --------
-        >>> df.hist("age", bins=5).description
-        'count of rows by cut(age, [0, 20, 40, 60, 80, 100])'
-        """
-        del drawing
-        if not isinstance(column, str):
-            raise PlanError(f"hist: takes one column, as in {self._example('{number}.hist(bins=20)')}; got {column!r}")
-        return self[column].histogram(bins)
 
     def _description(self) -> str:
         return "private table"

@@ -68,8 +68,8 @@ def cut(x: C, bins: object, right: bool = True, labels: object = None, **options
         between the column's bounds.  Values outside the edges are in no bin.
     right : bool, default True
         Whether a bin includes its upper edge (and the first bin its lower edge too) rather than its lower edge.
-    labels : list, optional
-        Names of the bins; by default the intervals as strings.
+    labels : list or False, optional
+        Names of the bins; by default the intervals as strings.  With False the bins are 0, 1, ....
     **options
         Arguments of pandas, with the values that change nothing here, such as ``include_lowest=True``.
 
@@ -115,7 +115,9 @@ def _bins(node: Expression, kind: Numeric | Timestamp, edges: object, labels: ob
         ends = [_seconds(node, edge, kind) if isinstance(kind, Timestamp) else _edge(edge) for edge in edges]
     if len(ends) < 2 or any(not a < b for a, b in pairwise(ends)):
         raise PlanError(f"bins: must be at least two {ascending}; got {edges!r}")
-    if labels is not None:
+    if labels is False:
+        names = tuple(range(len(ends) - 1))
+    elif labels is not None:
         names = listed(labels, "labels")
     else:
         names = _intervals(ends, right, _date_writer(node, kind) if isinstance(kind, Timestamp) else "{:g}".format)
@@ -151,6 +153,10 @@ def _intervals(ends: list[float], right: bool, written: Callable[[float], str]) 
         f"{')' if not right and high != ends[-1] else ']'}"
         for low, high in pairwise(ends)
     )
+
+
+BOX = (0.05, 0.25, 0.5, 0.75, 0.95)
+"""The quantiles of a box plot; the extremes would show single rows."""
 
 
 # --- the histograms of a column ---------------------------------------------------------------------------------------
@@ -199,10 +205,26 @@ class Plot(UnsupportedOperations):
         del drawing
         return self._column.histogram(bins)
 
+    def box(self, **drawing: object) -> Query:
+        """Quantiles, as of `dpnb.Frame.boxplot`.
+
+        Parameters
+        ----------
+        **drawing
+            Arguments of pandas for the drawing, which have no effect.
+
+        Examples
+        --------
+        >>> df["age"].plot.box().description
+        'quantiles 0.05, 0.25, 0.5, 0.75, 0.95 of age'
+        """
+        del drawing
+        return self._column.quantile(list(BOX))
+
     def __call__(self, kind: str = "line", **drawing: object) -> Query:
-        """``plot(kind="hist")`` is `hist`."""
-        if kind == "hist":
-            return self._column.histogram(drawing.get("bins", 10))
+        """``plot(kind="hist")`` is `hist`, and ``plot(kind="box")`` is `box`."""
+        if kind in ("hist", "box"):
+            return self.box() if kind == "box" else self._column.histogram(drawing.get("bins", 10))
         raise UnsupportedError(f"{self._description()}: {self._example(REMEDIES['plot'])}")
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from itertools import chain, count
 from typing import Any, NoReturn, Self, Unpack
 
 from dpnb._plan.constants import flag
+from dpnb._plan.expressions.dtypes import Categorical
 from dpnb._plan.expressions.nodes import Expression
+from dpnb._plan.expressions.rules import dtype_of, public_keys_of
 from dpnb._plan.expressions.text import words
 from dpnb._plan.measurements import AnyView, Count, Measured, PlainView, Proportions
 from dpnb._plan.plan import GroupLevel
@@ -71,8 +74,8 @@ class Series(Histograms):
         bins : int or list of float, optional
             Count numbers in bins of `dpnb.cut`.
         **options
-            ``sort``, ``ascending`` and ``dropna`` of pandas, with the values that change nothing here: the answer is
-            sorted by the noisy counts afterwards, and missing values are not counted.
+            ``sort`` and ``ascending`` of pandas, with the values that change nothing here: the answer is sorted by the
+            noisy counts afterwards.  With ``dropna=False`` missing values of a category or of bins are a group too.
 
         Raises
         ------
@@ -84,12 +87,24 @@ class Series(Histograms):
         >>> df["plan"].value_counts().description
         'count of rows by plan'
         """
-        check_options("value_counts", options, self._examples(), "sort", "ascending", "dropna", "subset")
-        column = self if bins is None else cut(self, bins)
-        by = groups_of(self._view, column)
+        by = self._counted(bins, options)
         listed = public_keys(self._view, by, keys)
         view = Proportions() if flag(normalize, "normalize") else PlainView()
         return self._view.query(Count(), view, by, listed)
+
+    def _counted(self, bins: object, options: Mapping[str, object]) -> tuple[GroupLevel, ...]:
+        """The groups of `value_counts`; with ``dropna=False`` also one of missing values."""
+        column = self if bins is None else cut(self, bins)
+        is_category = isinstance(dtype_of(column._node, self._view.schema), Categorical)
+        with_missing = options.get("dropna") is False and is_category
+        known = {name: value for name, value in options.items() if name != "dropna" or not with_missing}
+        check_options("value_counts", known, self._examples(), "sort", "ascending", "dropna", "subset")
+        (level,) = groups_of(self._view, column)
+        if not with_missing:
+            return (level,)
+        taken = public_keys_of(level.expression, self._view.schema) or ()
+        label = next(text for text in chain(["missing"], map("missing {}".format, count(2))) if text not in taken)
+        return (GroupLevel(level.name, column.fillna(label)._node),)
 
     def agg(self, func: object = None, **named: object) -> Query:
         """One aggregation by name, or several in one charge, as in ``agg(["mean", "std"])`` or ``agg(m="mean")``.
@@ -269,14 +284,12 @@ class GroupedSeries(Series):
         >>> df.groupby("plan")["age"].value_counts(bins=[0, 18, 65, 100]).description
         'count of rows by plan, cut(age, [0, 18, 65, 100])'
         """
-        check_options("value_counts", options, self._examples(), "sort", "ascending", "dropna", "subset")
+        by = (*self._by, *Series(self._view, self._node)._counted(bins, options))
         if keys is not None or self._keys is not None:
             raise PlanError(
                 f"{self._description()}: with keys=, list the pairs, as in "
                 f"df.groupby([..., {own_words(self._node, self._view)}], keys=[...]).count()"
             )
-        column = Series(self._view, self._node) if bins is None else cut(Series(self._view, self._node), bins)
-        by = (*self._by, *groups_of(self._view, column))
         public_keys(self._view, by, None)
         view = shares_within(self._view, by, len(self._by)) if flag(normalize, "normalize") else PlainView()
         return self._view.query(Count(), view, by)

@@ -77,7 +77,7 @@ REMEDIES: dict[str, str] = {
         "values{common_texts}, or df.count_units() for the number of privacy units",
     ),
     **dict.fromkeys(
-        ["plot", "boxplot"],
+        ["plot", "boxplot", "kde", "density", "pie"],
         "would draw rows; release a summary and draw that, as in {number}.histogram(20).release(share=0.05).plot()",
     ),
     "duplicated": OTHER_UNITS + "{one_row}df.count_units() counts the privacy units",
