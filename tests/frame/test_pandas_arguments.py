@@ -111,6 +111,7 @@ SPECIAL: dict[Case, dict[str, Callable[[Any], Any]]] = {
     Case("Frame", "fillna"): {"value": lambda df: {"x": 0}},
     Case("Frame", "merge"): {"on": lambda df: "g"},
     Case("Frame", "hist"): {"column": lambda df: "x"},
+    Case("Frame", "boxplot"): {"column": lambda df: "x"},
     Case("Frame", "filter"): {"items": lambda df: ["x"]},
     Case("Frame", "drop"): {"columns": lambda df: ["x"]},
     Case("Frame", "rename"): {"columns": lambda df: {"x": "z"}},

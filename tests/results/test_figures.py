@@ -133,12 +133,26 @@ def test_operands_of_the_same_noise_are_refused(session: dpnb.Session) -> None:
     frame = session.frame
     counts = frame.groupby("g").count().release(mu=1)
     again = counts.refine(mu=2)
-    for other in (counts, again, counts["a"], again["a"], counts.proportions()["a"]):
+    for other in (again, counts["a"], again["a"], counts.proportions(), counts.proportions()["a"]):
         with pytest.raises(RequestError, match="same noise"):
             _ = other - counts["a"]
     moments = frame["x"].var().release(mu=1)
     with pytest.raises(RequestError, match="same noise"):
         _ = frame["x"].std().release(mu=1) / moments
+
+
+def test_a_group_and_its_answer_are_compared(session: dpnb.Session) -> None:
+    """The group itself is known exactly relative to itself; the others have noise of their own."""
+    counts = session.frame.groupby("g").count().release(mu=1)
+    relative, less = counts / counts["a"], counts - counts["a"]
+    assert relative["a"].interval == (1.0, 1.0)
+    assert less["a"].interval == (0.0, 0.0)
+    for group in ("b", "c"):
+        assert relative[group].interval == (counts[group] / counts["a"]).interval
+        assert less[group].interval == (counts[group] - counts["a"]).interval
+        assert less[group].population_interval == (counts[group] - counts["a"]).population_interval
+    with pytest.raises(RequestError, match="same noise"):
+        _ = counts + counts["a"]
 
 
 def test_groups_of_one_answer_have_noise_of_their_own(session: dpnb.Session) -> None:

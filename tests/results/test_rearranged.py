@@ -367,7 +367,7 @@ def test_an_unknown_method_names_what_to_use(answers: dict[str, Answer]) -> None
     for name, said in {
         "cumsum": r"\.to_pandas\(\)\['estimate'\]\.cumsum\(\.\.\.\)",
         "T": r"\['estimate'\]\.T$",
-        "loc": r"answer\['free'\] has one group with its interval; .*\['estimate'\]\.loc",
+        "xs": r"answer\['free'\] has one group with its interval; .*\['estimate'\]\.xs",
         "melt": r"\.to_pandas\(\) gives a pandas DataFrame",
         "value": r"did you mean \.estimate\?",
         "conf_int": r"did you mean \.interval\?",

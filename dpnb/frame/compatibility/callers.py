@@ -31,7 +31,7 @@ class LibraryCallError(PlanError):
     """
 
     def __init__(self, library: str, examples: Mapping[str, str]) -> None:
-        super().__init__(library, examples)
+        super().__init__(f"{library}: needs rows, which a private table never shows")
         self._library, self._examples = library, examples
 
     def __reduce__(self) -> tuple[type[PlanError], tuple[str]]:
@@ -42,9 +42,7 @@ class LibraryCallError(PlanError):
         whole: TracebackType | None = BaseException.__dict__["__traceback__"].__get__(self)
         call = _called(whole) or Call(self._library)
         remedy = counterpart(call, self._examples)
-        name = (
-            f"{call.library}.{call.function}" if call.function and not call.function.startswith("_") else call.library
-        )
+        name = ".".join(part for part in (call.library, call.words) if part)
         return printable(f"{name}: needs rows, which a private table never shows; use {remedy}")
 
 

@@ -32,6 +32,18 @@ class Call:
     arguments: Mapping[str, Any] = field(default_factory=dict)
     variables: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def model(self) -> str:
+        """The class whose method was called; empty for a function."""
+        owner = next((self.arguments[name] for name in ("self", "cls", "estimator") if name in self.arguments), None)
+        return "" if owner is None else (owner if isinstance(owner, type) else type(owner)).__name__
+
+    @property
+    def words(self) -> str:
+        """What was called, in a message: a model is made by several methods."""
+        public = "" if self.function.startswith("_") or self.model else self.function
+        return self.model or public
+
     def value(self, *names: str) -> Any:
         """The first of some arguments that was given."""
         given = [self.arguments[name] for name in names if self.arguments.get(name) is not None]
@@ -49,15 +61,16 @@ class Call:
         return "" if value is None or value is default or value == default else f", {name}={value!r}"
 
     def frame(self, value: Any) -> str:
-        """The table that a table or a column is of, by the analyst's name for it."""
-        view = value._view
-        named = (
-            name
+        """The table that a table or a column is of, by the analyst's name for it: ``df`` if several are possible."""
+        own = value._view
+        same = [
+            (other._view is own, name)
             for name, other in self.variables.items()
-            if not name.startswith("_") and not hasattr(other, "_node") and name.isidentifier()
-            and getattr(getattr(other, "_view", None), "source", _UNKNOWN) == view.source
-        )  # fmt: skip
-        return next(named, "df")
+            if not name.startswith("_") and not hasattr(other, "_node") and hasattr(other, "_view")
+            and getattr(other._view, "source", _UNKNOWN) == own.source
+        ]  # fmt: skip
+        names = [name for is_own, name in same if is_own] or [name for _, name in same]
+        return "df" if not names or "df" in names else names[0]
 
     def selected(self, value: Any) -> str:
         """That table with the rows that were selected of it."""
@@ -191,7 +204,7 @@ def _joined(call: Call) -> str:
 
 
 def _histogram(call: Call) -> str:
-    column = call.column("x", "data", "y")
+    column = call.column("x", "data", "data_frame", "y", "argument 0")
     if not isinstance(dtype_of(column._node, column._view.schema), Numeric):
         return f"{call.written(column)}.value_counts(){SHOWN}"
     bins = call.arguments.get("bins", call.arguments.get("nbins"))
@@ -200,25 +213,27 @@ def _histogram(call: Call) -> str:
 
 
 def _counts(call: Call) -> str:
-    return f"{call.written(call.column('x', 'y', 'data', 'names'))}.value_counts(){SHOWN}"
+    return f"{call.written(call.column('x', 'y', 'names', 'data', 'data_frame'))}.value_counts(){SHOWN}"
 
 
 def _grouped(call: Call, statistic: str) -> str:
-    outcome = call.column("y", "height", "values")
-    keys = [call.groups("x", "names")]
+    outcome = call.column("y", "height", "values", "argument 1")
+    keys = [call.groups("x", "names", "argument 0")]
     keys += [call.groups(name) for name in ("hue", "color") if isinstance(call.arguments.get(name), str)]
     by = keys[0] if len(keys) == 1 else f"[{', '.join(keys)}]"
     return f"{call.selected(outcome)}.groupby({by})[{own_name(outcome)!r}].{statistic}{SHOWN}"
 
 
 def _means(call: Call) -> str:
+    if call.arguments.keys() & {"argument 0"} and "argument 1" not in call.arguments:
+        return _histogram(call)
     return _grouped(call, "mean()")
 
 
 def _spread(call: Call) -> str:
     if call.arguments.get("x") is not None and call.arguments.get("y") is not None:
         return _grouped(call, "quantile([0.25, 0.5, 0.75])")
-    return f"{call.written(call.column('x', 'y', 'data'))}.quantile([0.25, 0.5, 0.75]){SHOWN}"
+    return f"{call.written(call.column('x', 'y', 'data', 'data_frame'))}.quantile([0.25, 0.5, 0.75]){SHOWN}"
 
 
 def _correlations(call: Call) -> str:
@@ -230,10 +245,8 @@ def _correlations(call: Call) -> str:
 
 def _family(call: Call) -> str:
     """``, family=...`` for the class of a model."""
-    model = call.arguments.get("self", call.arguments.get("cls", call.arguments.get("estimator")))
-    kind = model if isinstance(model, type) else type(model)
     family = {"Logit": "logistic", "LogisticRegression": "logistic", "Probit": "logistic",
-              "Poisson": "poisson", "PoissonRegressor": "poisson"}.get(kind.__name__)  # fmt: skip
+              "Poisson": "poisson", "PoissonRegressor": "poisson"}.get(call.model)  # fmt: skip
     return f", family={family!r}" if family else ""
 
 

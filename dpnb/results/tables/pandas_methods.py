@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from dpnb.errors import RequestError
+from dpnb.results.tables.changes import Changes
 from dpnb.results.tables.index import COLUMNS, MAX_DECIMALS, decimals_of, flag_of, level_of, order_of, row_count
 from dpnb.schema import Key, plain
 
 E = TypeVar("E")
 
 
-class PandasMethods(Generic[E]):
+class PandasMethods(Changes[E]):
     """Methods of a pandas Series (one number for each group or statistic) and DataFrame (several).
 
     A subclass has the fields of `dpnb.results.tables.table.Estimates`.

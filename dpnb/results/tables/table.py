@@ -14,7 +14,6 @@ from dpnb.copying import NotCopyable
 from dpnb.errors import RequestError
 from dpnb.results.display import Displayed
 from dpnb.results.estimates.noisy import IntervalArrays
-from dpnb.results.tables.changes import Changes
 from dpnb.results.tables.comparison import Comparison
 from dpnb.results.tables.exports import EstimatesPlot, Exports
 from dpnb.results.tables.index import COLUMNS, Deferred, UnknownNames, durations, pandas_index, points_in_time
@@ -35,15 +34,7 @@ MeasurementIds = Sequence[frozenset[tuple[int, int]]]
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Estimates(
-    Operators["Estimates"],
-    PandasMethods["Estimates"],
-    Changes["Estimates"],
-    Intervals,
-    Exports,
-    UnknownNames,
-    Displayed,
-):
+class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Intervals, Exports, UnknownNames, Displayed):
     """Estimates with noise intervals, and population intervals where the sampling error is known.
 
     They behave like a number, or like a pandas Series or DataFrame of the shape of `estimate`.  Everything computed
