@@ -17,9 +17,6 @@ from dpnb.results.estimates.outputs import outputs_of, table_of
 from dpnb.results.preview import Preview, Previews, PreviewTargets
 from dpnb.results.tables.table import Estimates
 
-if TYPE_CHECKING:
-    from dpnb.query.query import Query
-
 METHODS = ("diff", "nlargest", "nsmallest", "pct_change", "round", "sort_index", "sort_values")
 """Methods of an answer that a query has too."""
 
@@ -80,7 +77,7 @@ class ArrangedQuery(Arrangements, PreviewedOnDisplay):
 
     _released_type = Answer
 
-    def __init__(self, query: Query, steps: tuple[tuple[str, tuple[Any, ...], dict[str, Any]], ...]) -> None:
+    def __init__(self, query: Any, steps: tuple[tuple[str, tuple[Any, ...], dict[str, Any]], ...]) -> None:
         self.query = query
         self.steps = steps
         if not isinstance(query.plan.aggregation, Discovery):
@@ -103,7 +100,7 @@ class ArrangedQuery(Arrangements, PreviewedOnDisplay):
         >>> df.groupby("plan").size().sort_values().preview(mu=0.1).fits
         True
         """
-        return self.query.preview(**targets)
+        return self.query.preview(**targets)  # type: ignore[no-any-return]
 
     def release(self, **target: Any) -> Any:
         """As `dpnb.Query.release` of the query; the methods are called on the answer.
@@ -133,7 +130,7 @@ class ArrangedQuery(Arrangements, PreviewedOnDisplay):
         return f"<query: {self.description}; .preview() is free, .release(mu=...) is charged>"
 
 
-def _without_numbers(query: Query) -> Estimates:
+def _without_numbers(query: Any) -> Estimates:
     """Estimates with the labels of a query's answer, all of them unknown."""
     schema, table = query.runner.tables.schema(query.plan.source), table_of(query.view)
     names = tuple(group.name for group in query.plan.group_by) if table is None else (table.name,)
@@ -141,7 +138,7 @@ def _without_numbers(query: Query) -> Estimates:
     outputs = outputs_of(query.view) if table is None else table.outputs
     unknown = np.full((len(keys), len(outputs[1]) if outputs else 1), np.nan)
     arrays = IntervalArrays(unknown, unknown, unknown, unknown)
-    ids = tuple(frozenset({f"group {at}"}) for at in range(len(keys)))
+    ids = tuple(frozenset({(0, at)}) for at in range(len(keys)))
     return Estimates(
         description=query.description,
         names=names,

@@ -29,8 +29,12 @@ from dpnb.frame.columns.named_operators import NamedOperators
 from dpnb.frame.compatibility.docstrings import describe_options, with_queries
 from dpnb.frame.compatibility.numpy_functions import NumpyFunctions
 from dpnb.frame.compatibility.options import AGGREGATION, AxisOptions, PandasOptions, check_options
+from dpnb.frame.formula import regression_of
 from dpnb.query.population import standard_error, with_population
 from dpnb.query.query import Query
+
+MAX_DEGREE = 10
+"""Of a fitted polynomial: the powers of a column are almost collinear."""
 
 
 @describe_options
@@ -224,6 +228,13 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
         if columns[0] == columns[1]:
             raise PlanError(f"{statistic}: needs two different columns; got {words(second)} twice; use .var()")
         return self._query(Moments(columns), MomentsView(statistic, (0, 1), ddof=ddof))
+
+    def _polynomial(self, outcome: object, degree: object) -> Query:
+        """The regression on the powers of the column, the highest first as in `numpy.polyfit`."""
+        if isinstance(degree, bool) or not isinstance(degree, int) or not 1 <= degree <= MAX_DEGREE:
+            raise PlanError(f"numpy.polyfit: the degree must be a whole number from 1 to {MAX_DEGREE}; got {degree!r}")
+        powers = [(self if power == 1 else self**power)._node for power in range(degree, 0, -1)]
+        return self._query(*regression_of([self._column(outcome, "numpy.polyfit"), *powers], self._view))
 
     def dot(self, other: ColumnExpr) -> Query:
         """Sum of the products with another column; also ``column @ other``.

@@ -115,6 +115,7 @@ def _bins(node: Expression, kind: Numeric | Timestamp, edges: object, labels: ob
         ends = [_seconds(node, edge, kind) if isinstance(kind, Timestamp) else _edge(edge) for edge in edges]
     if len(ends) < 2 or any(not a < b for a, b in pairwise(ends)):
         raise PlanError(f"bins: must be at least two {ascending}; got {edges!r}")
+    names: tuple[Key, ...]
     if labels is False:
         names = tuple(range(len(ends) - 1))
     elif labels is not None:

@@ -4,19 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from operator import methodcaller
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from dpnb.errors import PlanError, UnsupportedError
+from dpnb.errors import UnsupportedError
 from dpnb.frame.compatibility.callers import refusal_for_caller
-from dpnb.frame.formula import regression_of
-
-if TYPE_CHECKING:
-    from dpnb.query.query import Query
-
-MAX_DEGREE = 10
-"""Of a fitted polynomial: the powers of a column are almost collinear."""
 
 # --- numpy's functions of single values -------------------------------------------------------------------------------
 
@@ -110,7 +103,7 @@ _AGGREGATIONS: dict[str, Callable[..., Any]] = {
     "quantile": lambda x, q, **more: x.quantile(q, **more),
     "percentile": lambda x, q, **more: x.quantile(_hundredths(q), **more),
     "histogram": lambda x, bins=10: x.histogram(bins),
-    "polyfit": lambda x, y, deg: _polynomial(x, y, deg),
+    "polyfit": lambda x, y, deg: x._polynomial(y, deg),
     "count_nonzero": lambda x: (x != 0).sum(),
 }
 """Also of the functions whose names begin with ``nan``: missing values never count."""
@@ -169,11 +162,3 @@ class NumpyFunctions:
 
 def _hundredths(percent: Any) -> Any:
     return [one / 100 for one in percent] if isinstance(percent, list | tuple) else percent / 100
-
-
-def _polynomial(x: Any, y: Any, degree: Any) -> Query:
-    """The regression on the powers of a column, the highest first as in numpy; the intercept has its own name."""
-    if isinstance(degree, bool) or not isinstance(degree, int) or not 1 <= degree <= MAX_DEGREE:
-        raise PlanError(f"numpy.polyfit: the degree must be a whole number from 1 to {MAX_DEGREE}; got {degree!r}")
-    powers = [x if power == 1 else x**power for power in range(degree, 0, -1)]
-    return x._view.query(*regression_of([x._column(y, "numpy.polyfit"), *(power._node for power in powers)], x._view))
