@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
@@ -14,29 +14,8 @@ from dpnb.query.largest_groups import PreviewedOnDisplay
 from dpnb.results.answer import Answer
 from dpnb.results.estimates.noisy import IntervalArrays
 from dpnb.results.estimates.outputs import outputs_of, table_of
-from dpnb.results.preview import Preview, Previews, PreviewTargets
+from dpnb.results.preview import Preview, Previews, PreviewTarget, PreviewTargets
 from dpnb.results.tables.table import Estimates
-
-METHODS = ("diff", "nlargest", "nsmallest", "pct_change", "round", "sort_index", "sort_values")
-"""Methods of an answer that a query has too."""
-
-
-def _deferred(name: str) -> Callable[..., ArrangedQuery]:
-    def method(self: Any, *args: Any, **options: Any) -> ArrangedQuery:
-        return self._arranged(name, args, options)  # type: ignore[no-any-return]
-
-    method.__name__ = name
-    method.__doc__ = f"""As `dpnb.Answer.{name}`, of the answer when the query is released.
-
-        The release, its cost and its record are those of the query without it.
-
-        Examples
-        --------
-        >>> query = df.groupby("plan").size().{name}(*[])
-        >>> query.description
-        'count of rows by plan, then .{name}()'
-        """
-    return method
 
 
 class Arrangements:
@@ -46,12 +25,121 @@ class Arrangements:
 
     if TYPE_CHECKING:
 
-        def _arranged(self, name: str, args: tuple[Any, ...], options: Mapping[str, Any]) -> ArrangedQuery:
-            """The query, with one more method that is called on its answer."""
+        def _arranged(self, name: str, **options: tuple[object, object]) -> ArrangedQuery:
+            """The query, with one more method that is called on its answer; the options with their defaults."""
 
+    def sort_values(self, by: object = None, *, ascending: bool = True) -> ArrangedQuery:
+        """As `dpnb.Answer.sort_values`, of the answer when the query is released; the charge is that of the query.
 
-for _name in METHODS:
-    setattr(Arrangements, _name, _deferred(_name))
+        Parameters
+        ----------
+        by : str, optional
+            As for `dpnb.Answer.sort_values`.
+        ascending : bool, default True
+            As for `dpnb.Answer.sort_values`.
+
+        Examples
+        --------
+        >>> df.groupby("plan").size().sort_values(ascending=False).description
+        'count of rows by plan, then .sort_values(ascending=False)'
+        """
+        return self._arranged("sort_values", by=(by, None), ascending=(ascending, True))
+
+    def sort_index(self, *, level: object = None, ascending: bool = True) -> ArrangedQuery:
+        """As `dpnb.Answer.sort_index`, of the answer when the query is released; the charge is that of the query.
+
+        Parameters
+        ----------
+        level : str or int, optional
+            As for `dpnb.Answer.sort_index`.
+        ascending : bool, default True
+            As for `dpnb.Answer.sort_index`.
+
+        Examples
+        --------
+        >>> df.groupby("plan").size().sort_index(ascending=False).description
+        'count of rows by plan, then .sort_index(ascending=False)'
+        """
+        return self._arranged("sort_index", level=(level, None), ascending=(ascending, True))
+
+    def nlargest(self, n: int = 5, columns: object = None) -> ArrangedQuery:
+        """As `dpnb.Answer.nlargest`, of the answer when the query is released; the charge is that of the query.
+
+        Parameters
+        ----------
+        n : int, default 5
+            As for `dpnb.Answer.nlargest`.
+        columns : str, optional
+            As for `dpnb.Answer.nlargest`.
+
+        Examples
+        --------
+        >>> df.groupby("plan").size().nlargest(n=1).description
+        'count of rows by plan, then .nlargest(n=1)'
+        """
+        return self._arranged("nlargest", n=(n, 5), columns=(columns, None))
+
+    def nsmallest(self, n: int = 5, columns: object = None) -> ArrangedQuery:
+        """As `dpnb.Answer.nsmallest`, of the answer when the query is released; the charge is that of the query.
+
+        Parameters
+        ----------
+        n : int, default 5
+            As for `dpnb.Answer.nsmallest`.
+        columns : str, optional
+            As for `dpnb.Answer.nsmallest`.
+
+        Examples
+        --------
+        >>> df.groupby("plan").size().nsmallest(n=1).description
+        'count of rows by plan, then .nsmallest(n=1)'
+        """
+        return self._arranged("nsmallest", n=(n, 5), columns=(columns, None))
+
+    def round(self, decimals: int | Mapping[Any, int] = 0) -> ArrangedQuery:
+        """As `dpnb.Answer.round`, of the answer when the query is released; the charge is that of the query.
+
+        Parameters
+        ----------
+        decimals : int or mapping, default 0
+            As for `dpnb.Answer.round`.
+
+        Examples
+        --------
+        >>> df.groupby("plan").size().round(decimals=1).description
+        'count of rows by plan, then .round(decimals=1)'
+        """
+        return self._arranged("round", decimals=(decimals, 0))
+
+    def diff(self, periods: int = 1) -> ArrangedQuery:
+        """As `dpnb.Answer.diff`, of the answer when the query is released; the charge is that of the query.
+
+        Parameters
+        ----------
+        periods : int, default 1
+            As for `dpnb.Answer.diff`.
+
+        Examples
+        --------
+        >>> df.groupby("plan").size().diff().description
+        'count of rows by plan, then .diff()'
+        """
+        return self._arranged("diff", periods=(periods, 1))
+
+    def pct_change(self, periods: int = 1) -> ArrangedQuery:
+        """As `dpnb.Answer.pct_change`, of the answer when the query is released; the charge is that of the query.
+
+        Parameters
+        ----------
+        periods : int, default 1
+            As for `dpnb.Answer.pct_change`.
+
+        Examples
+        --------
+        >>> df.groupby("plan").size().pct_change().description
+        'count of rows by plan, then .pct_change()'
+        """
+        return self._arranged("pct_change", periods=(periods, 1))
 
 
 class ArrangedQuery(Arrangements, PreviewedOnDisplay):
@@ -61,7 +149,7 @@ class ArrangedQuery(Arrangements, PreviewedOnDisplay):
     ----------
     query : Query
         What is released.
-    steps : tuple of (str, tuple, dict)
+    steps : tuple of (str, dict)
         The methods with their arguments, which are tried on an answer without numbers before anything is charged.
 
     Examples
@@ -77,7 +165,7 @@ class ArrangedQuery(Arrangements, PreviewedOnDisplay):
 
     _released_type = Answer
 
-    def __init__(self, query: Any, steps: tuple[tuple[str, tuple[Any, ...], dict[str, Any]], ...]) -> None:
+    def __init__(self, query: Any, steps: tuple[tuple[str, dict[str, Any]], ...]) -> None:
         self.query = query
         self.steps = steps
         if not isinstance(query.plan.aggregation, Discovery):
@@ -87,8 +175,8 @@ class ArrangedQuery(Arrangements, PreviewedOnDisplay):
     def description(self) -> str:
         """The query in words, and the methods."""
         calls = (
-            f".{name}({', '.join([*map(repr, args), *(f'{key}={value!r}' for key, value in options.items())])})"
-            for name, args, options in self.steps
+            f".{name}({', '.join(f'{key}={value!r}' for key, value in options.items())})"
+            for name, options in self.steps
         )
         return f"{self.query.description}, then {''.join(calls)}"
 
@@ -102,7 +190,7 @@ class ArrangedQuery(Arrangements, PreviewedOnDisplay):
         """
         return self.query.preview(**targets)  # type: ignore[no-any-return]
 
-    def release(self, **target: Any) -> Any:
+    def release(self, **target: Unpack[PreviewTarget]) -> Any:
         """As `dpnb.Query.release` of the query; the methods are called on the answer.
 
         Examples
@@ -117,17 +205,22 @@ class ArrangedQuery(Arrangements, PreviewedOnDisplay):
         """The methods called on the recorded answer of the query; see `dpnb.Query.answer`.  Free."""
         return self._applied(self.query.answer)
 
-    def _arranged(self, name: str, args: tuple[Any, ...], options: Mapping[str, Any]) -> ArrangedQuery:
-        return ArrangedQuery(self.query, (*self.steps, (name, args, dict(options))))
+    def _arranged(self, name: str, **options: tuple[object, object]) -> ArrangedQuery:
+        return ArrangedQuery(self.query, (*self.steps, step(name, options)))
 
     def _applied(self, answer: Estimates) -> Any:
-        for name, args, options in self.steps:
-            answer = getattr(answer, name)(*args, **options)
+        for name, options in self.steps:
+            answer = getattr(answer, name)(**options)
         return answer
 
     @safe_repr
     def __repr__(self) -> str:
         return f"<query: {self.description}; .preview() is free, .release(mu=...) is charged>"
+
+
+def step(name: str, options: Mapping[str, tuple[object, object]]) -> tuple[str, dict[str, Any]]:
+    """A method with those of its arguments that differ from their defaults."""
+    return name, {key: value for key, (value, default) in options.items() if value is not default and value != default}
 
 
 def _without_numbers(query: Any) -> Estimates:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from fractions import Fraction
@@ -19,7 +19,7 @@ from dpnb._target import Target, Within, named_arguments, target_from
 from dpnb.accounting.exact import Number
 from dpnb.copying import safe_repr
 from dpnb.errors import PlanError
-from dpnb.query.arranged import ArrangedQuery, Arrangements
+from dpnb.query.arranged import ArrangedQuery, Arrangements, step
 from dpnb.query.largest_groups import SelectionMethods
 from dpnb.query.recorded import RecordedAnswers
 from dpnb.results.answer import Answer
@@ -173,8 +173,8 @@ class Query(RecordedAnswers, Previewable, Arrangements, SelectionMethods):
         )
         return replace(answer, is_two_way=True) if self.is_two_way else answer
 
-    def _arranged(self, name: str, args: tuple[Any, ...], options: Mapping[str, Any]) -> ArrangedQuery:
-        return ArrangedQuery(self, ((name, args, dict(options)),))
+    def _arranged(self, name: str, **options: tuple[object, object]) -> ArrangedQuery:
+        return ArrangedQuery(self, (step(name, options),))
 
     def unstack(self, level: object = -1, fill_value: object = None) -> Query:
         """The same query, whose answers are two-way tables: the last level of the groups as columns.  Free.

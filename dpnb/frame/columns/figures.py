@@ -78,7 +78,7 @@ class FramePlot(UnsupportedOperations):
         Examples
         --------
         >>> df.plot.hexbin("age", "cost", gridsize=2).description
-        'count of rows by cut(age, [0, 50, 100]), cut(cost, [0, 25, 50])'
+        'count of rows by cut(age, [0, 50, 100]), cut(cost, [0, 1000, 2000])'
         """
         del drawing
         return self._frame.groupby([self._groups(x, gridsize), self._groups(y, gridsize)]).size().unstack()  # type: ignore[no-any-return]
@@ -121,7 +121,7 @@ class Figures:
         Examples
         --------
         >>> df.plot.hexbin("age", "cost", gridsize=2).description
-        'count of rows by cut(age, [0, 50, 100]), cut(cost, [0, 25, 50])'
+        'count of rows by cut(age, [0, 50, 100]), cut(cost, [0, 1000, 2000])'
         """
         return FramePlot(self)
 

@@ -207,5 +207,10 @@ class Exports:
         excel_writer : str, path or pandas.ExcelWriter
         **options
             As for `pandas.DataFrame.to_excel`, which needs openpyxl.
+
+        Examples
+        --------
+        >>> answer = df.groupby("plan").size().release(mu=0.1)
+        >>> answer.to_excel("counts.xlsx")  # doctest: +SKIP
         """
         self.to_pandas().to_excel(excel_writer, **{"index": not self.is_scalar, **options})
