@@ -224,13 +224,13 @@ def step(name: str, options: Mapping[str, tuple[object, object]]) -> tuple[str, 
 
 
 def _without_numbers(query: Any) -> Estimates:
-    """Estimates with the labels of a query's answer, all of them unknown."""
+    """Estimates with the labels of a query's answer, all of them 0."""
     schema, table = query.runner.tables.schema(query.plan.source), table_of(query.view)
     names = tuple(group.name for group in query.plan.group_by) if table is None else (table.name,)
     keys = group_keys(query.plan, schema) if table is None else tuple((row,) for row in table.rows)
     outputs = outputs_of(query.view) if table is None else table.outputs
-    unknown = np.full((len(keys), len(outputs[1]) if outputs else 1), np.nan)
-    arrays = IntervalArrays(unknown, unknown, unknown, unknown)
+    zero = np.zeros((len(keys), len(outputs[1]) if outputs else 1))
+    arrays = IntervalArrays(zero, zero, zero, zero)
     ids = tuple(frozenset({(0, at)}) for at in range(len(keys)))
     return Estimates(
         description=query.description,

@@ -223,11 +223,22 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
         return self._pair("cov", other, checked_ddof(ddof))
 
     def _pair(self, statistic: str, other: object, ddof: int = 0) -> Query:
-        second = as_number(self._column(other, statistic), self._view.schema)
-        columns = tuple(sorted((self._number(), second), key=words))  # the same query in either order
-        if columns[0] == columns[1]:
-            raise PlanError(f"{statistic}: needs two different columns; got {words(second)} twice; use .var()")
+        columns, _ = self._both(other, statistic)
         return self._query(Moments(columns), MomentsView(statistic, (0, 1), ddof=ddof))
+
+    def _matrix(self, statistic: str, other: object, ddof: int = 0) -> Query:
+        """The matrix of numpy's `corrcoef` and `cov` of two columns."""
+        columns, places = self._both(other, statistic)
+        names = tuple(self._view.name_of(columns[place]) for place in places)
+        return self._query(Moments(columns), MomentsView(f"{statistic} matrix", places, names, ddof))
+
+    def _both(self, other: object, statistic: str) -> tuple[tuple[Expression, ...], tuple[int, ...]]:
+        """Two columns in the order of a measurement, which is the same in either order, and where each of them is."""
+        first, second = self._number(), as_number(self._column(other, statistic), self._view.schema)
+        if first == second:
+            raise PlanError(f"{statistic}: needs two different columns; got {words(second)} twice; use .var()")
+        columns = tuple(sorted((first, second), key=words))
+        return columns, (columns.index(first), columns.index(second))
 
     def _polynomial(self, outcome: object, degree: object) -> Query:
         """The regression on the powers of the column, the highest first as in `numpy.polyfit`."""

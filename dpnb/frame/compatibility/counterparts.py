@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dpnb._plan.expressions.dtypes import Numeric
+from dpnb._plan.expressions.nodes import columns_of
 from dpnb._plan.expressions.rules import dtype_of
 from dpnb._plan.expressions.text import as_code
 from dpnb.errors import DpnbError
@@ -15,6 +16,9 @@ from dpnb.frame.compatibility.remedies import CUT
 
 SHOWN = ".release(share=0.05).plot()"
 """What draws a query."""
+
+TESTED = ".release(share=0.05).test()"
+"""What tests a hypothesis on the answer of a query."""
 
 _UNKNOWN: Any = object()
 
@@ -35,7 +39,8 @@ class Call:
     @property
     def model(self) -> str:
         """The class whose method was called; empty for a function."""
-        owner = next((self.arguments[name] for name in ("self", "cls", "estimator") if name in self.arguments), None)
+        names = ("self", "cls", *(["estimator"] if self.library == "sklearn" else []))
+        owner = next((self.arguments[name] for name in names if name in self.arguments), None)
         return "" if owner is None else (owner if isinstance(owner, type) else type(owner)).__name__
 
     @property
@@ -131,6 +136,9 @@ def counterpart(call: Call, examples: Mapping[str, str]) -> str:
 _SUMMARIES = "{number}.mean(), {number}.quantile([0.1, 0.9]) or {category}.value_counts()"
 _DRAWN = "{number}.histogram(20)" + SHOWN + ", which draws noisy counts"
 _FORMULA = "df.regress('outcome ~ x1 + x2'), with your columns, or family='logistic' for a condition"
+_MEANS = "df.groupby({category_name})[{number_name}].mean(population=True)" + TESTED
+_MEDIANS = "df.groupby({category_name})[{number_name}].median()" + TESTED
+_PAIRS = "({number} - {number2}).mean(population=True)" + TESTED[:-1] + "0)"
 _EXAMPLES: dict[tuple[str, str], str] = {
     ("pandas", "cut"): CUT,
     ("pandas", "qcut"): "dpnb.cut({number}, [...]) with public edges, or {number}.quantile([0.25, 0.5, 0.75])",
@@ -148,8 +156,24 @@ _EXAMPLES: dict[tuple[str, str], str] = {
     ("plotly", ""): _DRAWN,
     **{(name, ""): _FORMULA for name in ("statsmodels", "patsy", "formulaic")},
     ("sklearn", ""): "df.regress('outcome', on=[{number_name}]), or df.fit(...) for other families",
-    ("scipy", ""): "{number}.corr({number2}), {number}.std() or {number}.quantile([0.25, 0.75])",
-}
+    ("scipy", ""): "{number}.corr({number2}) or {number}.quantile([0.25, 0.75]); answers have .test(...)",
+    **{(library, name): text
+       for library in ("scipy", "statsmodels")
+       for name, text in {
+           **dict.fromkeys(["ttest_ind", "f_oneway", "anova_oneway", "ztest", "alexandergovern", "tukey_hsd"], _MEANS),
+           **dict.fromkeys(["mannwhitneyu", "kruskal", "median_test", "ranksums", "brunnermunzel", "mood"], _MEDIANS),
+           **dict.fromkeys(["ttest_rel", "wilcoxon"], _PAIRS),
+           "ttest_1samp": "{number}.mean(population=True)" + TESTED[:-1] + "0), with your value for 0",
+           **dict.fromkeys(["chi2_contingency", "fisher_exact", "barnard_exact", "boschloo_exact"],
+                           "dpnb.crosstab({category}, {category2})" + TESTED),
+           **dict.fromkeys(["chisquare", "power_divergence"], "{category}.value_counts()" + TESTED),
+           **dict.fromkeys(["proportions_ztest", "proportions_chisquare", "test_proportions_2indep"],
+                           "{condition}.groupby({category2}).mean()" + TESTED),
+           **dict.fromkeys(["binomtest", "binom_test"], "{condition}.mean()" + TESTED[:-1] + "0.5)"),
+           **dict.fromkeys(["levene", "bartlett", "fligner"], "df.groupby({category_name})[{number_name}].var()"
+                           ".release(share=0.05).population(share=0.05).test()"),
+       }.items()},
+}  # fmt: skip
 """What to write where the arguments are unknown, as templates for `dpnb.frame.compatibility.examples.examples`."""
 
 
@@ -266,8 +290,29 @@ def _intercept(call: Call) -> str:
     return f"{call.selected(table)}.regress('outcome', on={names!r}), which adds the intercept"
 
 
+_FIRST, _SECOND = ("a", "x", "x1", "rvs", "sample1", "argument 0"), ("b", "y", "x2", "sample2", "argument 1")
+
+
 def _correlation(call: Call) -> str:
-    return f"{call.code('x', 'a')}.corr({call.code('y', 'b')})"
+    return f"{call.code(*_FIRST)}.corr({call.code(*_SECOND)}).release(share=0.05).population(share=0.05).test(0)"
+
+
+def _samples(statistic: str) -> Callable[[Call], str]:
+    """The writer of a test of two samples: one column in groups, or two columns of the same rows."""
+
+    def written(call: Call) -> str:
+        one, other = call.value(*_FIRST), call.value(*_SECOND)
+        if one._node != other._node:
+            return f"({call.written(one)} - {call.written(other)}).mean(population=True).release(share=0.05).test(0)"
+        (by,) = columns_of(one._view.where) & columns_of(other._view.where)
+        return f"{call.frame(one)}.groupby({by!r})[{own_name(one)!r}].{statistic}{TESTED}"
+
+    return written
+
+
+def _one_sample(call: Call) -> str:
+    column, value = call.code(*_FIRST), call.arguments.get("popmean", 0)
+    return f"{column}.mean(population=True).release(share=0.05).test({value!r})"
 
 
 _WRITERS: dict[tuple[str, str], Callable[[Call], str]] = {
@@ -302,7 +347,16 @@ _WRITERS: dict[tuple[str, str], Callable[[Call], str]] = {
     ("statsmodels", "__init__"): _regression,
     ("statsmodels", "add_constant"): _intercept,
     ("sklearn", "fit"): _regression,
-    ("scipy", "pearsonr"): _correlation,
+    **{(library, name): _samples(statistic)
+       for library in ("scipy", "statsmodels")
+       for name, statistic in {
+           **dict.fromkeys(["ttest_ind", "f_oneway", "anova_oneway", "ztest", "alexandergovern", "tukey_hsd",
+                            "ttest_rel", "wilcoxon"], "mean(population=True)"),
+           **dict.fromkeys(["mannwhitneyu", "kruskal", "median_test", "ranksums", "brunnermunzel", "mood",
+                            "ks_2samp"], "median()"),
+       }.items()},
+    **{("scipy", name): _correlation for name in ("pearsonr", "spearmanr", "kendalltau")},
+    ("scipy", "ttest_1samp"): _one_sample,
     ("scipy", "linregress"): _regression,
     ("scipy", "describe"): _method("{0}.describe()", "a"),
 }  # fmt: skip

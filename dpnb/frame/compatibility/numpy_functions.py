@@ -105,6 +105,8 @@ _AGGREGATIONS: dict[str, Callable[..., Any]] = {
     "histogram": lambda x, bins=10: x.histogram(bins),
     "polyfit": lambda x, y, deg: x._polynomial(y, deg),
     "count_nonzero": lambda x: (x != 0).sum(),
+    "corrcoef": lambda x, y: x._matrix("corr", y),
+    "cov": lambda x, y: x._matrix("cov", y, 1),
 }
 """Also of the functions whose names begin with ``nan``: missing values never count."""
 
