@@ -88,7 +88,9 @@ class FramePlot(UnsupportedOperations):
 
         Parameters
         ----------
-        column, bins, **drawing
+        column : str
+        bins : int, or list of float or dates, default 10
+        **drawing
             As for `dpnb.Frame.hist`.
 
         Examples
@@ -103,7 +105,9 @@ class FramePlot(UnsupportedOperations):
 
         Parameters
         ----------
-        column, by, **drawing
+        column : str
+        by : str, column or list of them, optional
+        **drawing
             As for `dpnb.Frame.boxplot`.
 
         Examples
