@@ -117,7 +117,7 @@ class TableOne(Answer):
         if key not in self.keys:
             return self[key]  # which refuses it
         index = self.keys.index(key)
-        words = f"{self.description}, {self.names[0]} {key[0]}"
+        words = f"{self.names[0]} {key[0]}" if self.names else self.description
         return self._part(words, slice(index, index + 1), slice(None), names=(), keys=((),))
 
     def standardized(self, group: object) -> Cells:
