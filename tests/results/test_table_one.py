@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pandas as pd
 import pytest
 
 import dpnb
-from dpnb.errors import NotReleasedError, PlanError
+from dpnb.errors import NotReleasedError, PlanError, RequestError
 from dpnb.ledger import MEMORY
 from dpnb.render.studies.table_one import latex_text
 from dpnb.results.studies.table_one import TableOne
@@ -87,6 +88,27 @@ def test_differences_are_those_of_the_groups_of_the_answer(exact: TableOne) -> N
     low, high = exact.difference("treated")["age: mean"].population_interval
     reach = 2.05 * math.hypot(*(part.std() / part.count() ** 0.5 for part in (one, other)))  # first of two intervals
     assert (high - low) / 2 == pytest.approx(reach, rel=0.05)
+
+
+def test_a_group_that_there_is_not_is_refused(exact: TableOne) -> None:
+    for method in (exact.difference, exact.standardized):
+        for group in ("placebo", ["treated"], None):
+            with pytest.raises(RequestError, match="it has 'control', 'treated', 'later'"):
+                method(group)
+
+
+def test_a_copy_shows_the_same(exact: TableOne) -> None:
+    copied = pickle.loads(pickle.dumps(exact))
+    assert (str(copied), copied.to_latex()) == (str(exact), exact.to_latex())
+    assert "not released" not in str(exact)
+
+
+def test_deviations_have_population_intervals_once_they_are_measured() -> None:
+    table = asked(opened()).release(mu=1e3).population(mu=1e3)
+    assert type(table) is TableOne
+    assert (
+        table.to_frame()["treated - control"].loc[("age", "std"), ["population_low", "population_high"]].notna().all()
+    )
 
 
 def test_standardized_differences_are_in_pooled_deviations(exact: TableOne) -> None:
