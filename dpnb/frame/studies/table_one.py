@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import cast
 
 from dpnb._plan.expressions.dtypes import Boolean, Categorical, Numeric, described
 from dpnb._plan.expressions.nodes import Expression
@@ -119,7 +120,7 @@ class TablesOne(ColumnLayout):
         _refuse_unknown(numbers, list(nodes))
         shown = TableOneView(tuple(named), variables=tuple(variables), reference=_reference_of(view, levels, reference))
         query = view.query(JointAggregation(tuple(map(WeightedAggregation, parts))), shown, levels)
-        return TableOneQuery(query.plan, query.view, query.runner)
+        return cast("TableOneQuery", query)  # as `query_of` made it
 
 
 def _refuse_repeated_rows(view: TableView) -> None:
