@@ -84,8 +84,9 @@ class TablesOne(ColumnLayout):
         It is one query of several parts, not a batch: a batch measures each of its queries with a charge of its own and
         looks for margins that they share, while here all parts are sums over the same rows of the same groups, so one
         noisy vector has them all, the numbers of rows are measured once, and the noise of different groups is
-        independent, as the intervals of differences need.  Each part has the same share of the charge.  The values of a category are counted in one vector, to which a row adds 1 once: the noise of each count
-        does not depend on the number of values.  Rows in which a column is missing count for the other columns.
+        independent, as the intervals of differences need.  Each part has the same share of the charge.  The values of a
+        category are counted in one vector, to which a row adds 1 once: the noise of each count does not depend on the
+        number of values.  Rows in which a column is missing count for the other columns.
 
         The intervals of differences add the distances of the groups' own population intervals in quadrature (the MOVER
         of Zou and Donner 2008), since no unit is in two groups.  The standardized mean difference is that of Austin
