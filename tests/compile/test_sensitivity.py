@@ -61,11 +61,10 @@ TIGHT = {
     "sum": Sum(X),
     "mean": Mean(X),
     "ratio": Ratio(X, Y),
-    "weighted mean": WeightedMean(X, Clip(Y, 0.0, 2.0)),
-    "levels": LevelCounts(G),
-    "levels of a condition": LevelCounts(POSITIVE),
+    "weighted mean and levels": JointAggregation(
+        (WeightedAggregation(WeightedMean(X, Clip(Y, 0.0, 2.0))), WeightedAggregation(LevelCounts(G), 2.0))
+    ),
     "moments": Moments((X,)),
-    "weighted moments": Moments((X,), weights=Clip(Y, 0.0, 2.0)),
     "weighted moments with conditions": Moments((X,), (POSITIVE,), Clip(Y, 0.0, 2.0)),
     "moments of two": Moments((X, Y)),
     "moments with conditions": Moments((X,), (POSITIVE, Compare(">", Y, Literal(1)))),
