@@ -186,7 +186,7 @@ def test_exploring_shows_that_visits_fall_from_free_care_to_95_percent(
 ) -> None:
     """The published ordering (Manning et al. 1987).
 
-    The noise is real: after the refinement the smaller of the two distances is more than 10 standard deviations.
+    The noise is real: after the refinement the smaller of the two distances is 6 standard deviations.
     """
     notebook = executed("03-exploring.ipynb")
     answers = [text for texts in printed(notebook) for text in texts if text.startswith("mean of mdvis by plan")]
