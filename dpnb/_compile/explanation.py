@@ -293,4 +293,5 @@ def _scale(feature: Feature, query: LinearQuery) -> str:
             scales = scale * prefix_sum_scales(query.cells)
             return f"{scales[0]:.4g} in the first cumulative number of rows, rising to {scales[-1]:.4g} in the last"
         case CountFeature():
-            return f"{scale:.4g} in the number of rows"
+            of = f" with each value of {', '.join(map(words, feature.split.by))}" if feature.split.by else ""
+            return f"{scale:.4g} in the number of rows{of}"

@@ -31,6 +31,7 @@ from dpnb._plan.measurements import (
     DeviationProducts,
     Discovery,
     Gradient,
+    LevelCounts,
     Mean,
     ModelLoss,
     Moments,
@@ -63,6 +64,8 @@ def features_of(aggregation: Single | Discovery, schema: Schema) -> tuple[Featur
         case Ratio(numerator, denominator):
             terms = (numerator, denominator)
             return (_value(numerator, schema, "ratio", terms), _value(denominator, schema, "ratio", terms))
+        case LevelCounts(column):
+            return (CountFeature((column,), split=SlotLayout((column,), (levels_of(column, schema),), 0)),)
         case Moments():
             return _moments(aggregation, schema)
         case DeviationProducts():
@@ -131,9 +134,14 @@ def moment_order(columns: int, categories: int) -> list[tuple[str, int, int]]:
     ]
 
 
+def levels_of(node: Expression, schema: Schema) -> int:
+    """The number of public values of an expression."""
+    return len(public_keys_of(node, schema) or ())
+
+
 def indicators_of(node: Expression, schema: Schema) -> int:
     """The number of indicators of a category: one for each value except the first."""
-    return len(public_keys_of(node, schema) or ()) - 1
+    return levels_of(node, schema) - 1
 
 
 def _moments(aggregation: Moments, schema: Schema) -> tuple[Feature, ...]:

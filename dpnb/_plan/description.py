@@ -19,6 +19,8 @@ from dpnb._plan.measurements import (
     Gradient,
     Joinable,
     JointAggregation,
+    LevelCounts,
+    LevelShareView,
     Mean,
     MeanCountView,
     Measured,
@@ -36,6 +38,7 @@ from dpnb._plan.measurements import (
     StandardErrorView,
     StepView,
     Sum,
+    TableOneView,
     UnitProducts,
     products_of,
     statistic_of,
@@ -54,6 +57,8 @@ def describe_aggregation(aggregation: Measured, view: AnyView) -> str:
         return f"step of the {_step_words(aggregation)}"
     if isinstance(aggregation, JointAggregation):
         parts = [part.aggregation for part in aggregation.parts]
+        if isinstance(view, TableOneView):
+            return _table_one_words(parts, view)
         described = _described(parts)
         if described and isinstance(view, ColumnsView) and view.title == title_of_description(described):
             return title_of_description(described, explained)
@@ -63,6 +68,22 @@ def describe_aggregation(aggregation: Measured, view: AnyView) -> str:
         others = [_words(part, PlainView()) for at, part in enumerate(parts) if at not in named_parts]
         return ", ".join(dict.fromkeys(shown)) + _also(others) if shown else ", ".join(dict.fromkeys(others))
     return _words(aggregation, view)
+
+
+def _table_one_words(parts: Sequence[Joinable], view: TableOneView) -> str:
+    """The variables of a table one, and what is measured of them."""
+    shown = {}
+    for column, name in zip(view.columns, view.variables, strict=False):  # a view that will be refused may have others
+        part = parts[column.part] if 0 <= column.part < len(parts) else None
+        match part:
+            case Moments((node,), ()):
+                shown[name, column.part] = f"mean and deviation of {named(name, node)}"
+            case QuantileTree(node):
+                shown[name, column.part] = f"quartiles of {named(name, node)}"
+            case LevelCounts(node):
+                shown[name, column.part] = f"shares of {named(name, node)}"
+    others = [_words(part, PlainView()) for at, part in enumerate(parts) if not any(at == used for _, used in shown)]
+    return f"table one: {', '.join([*others, *shown.values()])}"
 
 
 def _step_words(aggregation: Measured) -> str:
@@ -122,6 +143,10 @@ def _words(aggregation: Single | Discovery, view: AnyView) -> str:
             return f"{'count' if isinstance(view, MeanCountView) else 'mean'} of {explained(node)}"
         case Ratio(node, denominator):
             return f"ratio of {explained(node)} to {explained(denominator)}"
+        case LevelCounts(node) if isinstance(view, LevelShareView):
+            return f"share of value {view.level + 1} of {explained(node)}"
+        case LevelCounts(node):
+            return f"counts of the values of {explained(node)}"
         case Moments(columns, categories):
             return _moment_words(columns + categories, view)
         case DeviationProducts(columns):
@@ -198,7 +223,7 @@ def answer_unit(aggregation: Measured, view: AnyView) -> str | None:
             return "rows"
         case Sum(AsNumber(condition)) if _is_condition(condition):
             return "rows"
-        case Gradient() | ModelLoss() | DeviationProducts() | UnitProducts() | ScoreSums():
+        case Gradient() | ModelLoss() | DeviationProducts() | UnitProducts() | ScoreSums() | LevelCounts():
             return None
         case Mean(AsNumber(condition)) if _is_condition(condition):
             return "rows" if isinstance(view, MeanCountView) else None

@@ -66,6 +66,12 @@ class Ratio(Aggregation, frozen=True, tag="ratio"):
     denominator: Expression
 
 
+class LevelCounts(Aggregation, frozen=True, tag="level_counts"):
+    """Number of rows with each public value of an expression."""
+
+    column: Expression
+
+
 class Moments(Aggregation, frozen=True, tag="moments"):
     """Count, sums, and sums of squares and products, over the rows where no column is null."""
 
@@ -163,7 +169,7 @@ class ScoreSums(Aggregation, frozen=True, tag="score_sums"):
     max_rows: int = 1  # of a unit, whose score is the sum over its rows; 1 if each row counts as a unit
 
 
-Joinable = Count | CountUnits | Sum | Mean | Ratio | Moments | UnitProducts | ScoreSums | QuantileTree
+Joinable = Count | CountUnits | Sum | Mean | Ratio | LevelCounts | Moments | UnitProducts | ScoreSums | QuantileTree
 """Aggregations that can be parts of a joint aggregation."""
 
 
@@ -198,6 +204,7 @@ Single = (
     | Sum
     | Mean
     | Ratio
+    | LevelCounts
     | Moments
     | DeviationProducts
     | UnitProducts
@@ -273,6 +280,12 @@ class MeanCountView(View, frozen=True, tag="count_of_mean"):
     """The count that a mean also measures."""
 
 
+class LevelShareView(View, frozen=True, tag="share_of_level"):
+    """The rows with one public value of an expression, as a share of those with any."""
+
+    level: int  # index of the value
+
+
 class StandardErrorView(View, frozen=True, tag="sem"):
     """The standard error of a mean: the standard deviation of its sampling error."""
 
@@ -309,7 +322,7 @@ class BoundsView(View, frozen=True, tag="bounds"):
     whole: bool = False  # the column has whole numbers
 
 
-SingleView = PlainView | MomentsView | MeanCountView | QuantilesView
+SingleView = PlainView | MomentsView | MeanCountView | LevelShareView | QuantilesView
 """Views of one part of a joint query."""
 
 
@@ -330,6 +343,13 @@ class ColumnsView(View, frozen=True, tag="columns"):
     statistics: tuple[str, ...] = ()
 
 
+class TableOneView(ColumnsView, frozen=True, tag="table_one"):
+    """The columns of a description of groups, and the group with which the others are compared."""
+
+    variables: tuple[str, ...] = ()  # for each column, the name of what it describes
+    reference: tuple[Key, ...] = ()  # the key of that group; empty without groups
+
+
 AnyView = (
     PlainView
     | Proportions
@@ -337,8 +357,10 @@ AnyView = (
     | SlopesView
     | StandardErrorView
     | MeanCountView
+    | LevelShareView
     | QuantilesView
     | ColumnsView
+    | TableOneView
     | CoefficientsView
     | StepView
     | BoundsView

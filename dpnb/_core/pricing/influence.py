@@ -38,6 +38,7 @@ from dpnb._plan.measurements import (
     CountUnits,
     DeviationProducts,
     JointAggregation,
+    LevelCounts,
     Mean,
     MeanCountView,
     Moments,
@@ -219,7 +220,7 @@ def _is_free(query: LinearQuery, named: NamedColumn, schema: Schema, rows: int) 
         return rows == 1 and is_zero_or_one(aggregation.column, schema)
     if isinstance(aggregation, Moments) and isinstance(shown, MomentsView):
         return rows == 1 and shown.statistic in ("count", "mean")
-    return rows == 1 and isinstance(aggregation, Count | QuantileTree | Mean) and not _is_extreme(shown)
+    return rows == 1 and isinstance(aggregation, Count | LevelCounts | QuantileTree | Mean) and not _is_extreme(shown)
 
 
 def _is_extreme(view: AnyView) -> bool:

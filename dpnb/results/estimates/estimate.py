@@ -19,6 +19,8 @@ from dpnb._plan.measurements import (
     DeviationProducts,
     Discovery,
     Gradient,
+    LevelCounts,
+    LevelShareView,
     Mean,
     MeanCountView,
     ModelLoss,
@@ -87,6 +89,8 @@ def estimate_part(
             return _mean(features, noisy, z)
         case Ratio():
             return _ratio(features, noisy, z)
+        case LevelCounts() if isinstance(view, LevelShareView):
+            return _level_share(noisy[0], view.level, z)
         case DeviationProducts():
             return deviation_sums(aggregation, part, schema).slopes(z)
         case Moments():
@@ -145,6 +149,14 @@ def _ratio(features: list[Feature], sums: list[NoisyArrays], z: Cells) -> Interv
         (low, math.inf),
         positive=bottom.low >= 0,
     )
+
+
+def _level_share(counts: NoisyArrays, level: int, z: Cells) -> IntervalArrays:
+    """The count of one value divided by that of all, with which it shares noise."""
+    variance = counts.scale**2
+    total = counts.value.sum(axis=1)
+    variances = variance, counts.value.shape[1] * variance
+    return quotient(counts.value[:, level], total, variances, variance, z, (0.0, 1.0))
 
 
 def _proportions(feature: Feature, sums: NoisyArrays, z: Cells, size: int) -> IntervalArrays:

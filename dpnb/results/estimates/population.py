@@ -45,6 +45,8 @@ from dpnb._plan.measurements import (
     Count,
     CountUnits,
     Discovery,
+    LevelCounts,
+    LevelShareView,
     Mean,
     MeanCountView,
     Moments,
@@ -141,7 +143,7 @@ class _SampledPart:
             case Mean(), _:
                 value = self.features[1][0]
                 return (value.low, value.high) if isinstance(value, ValueFeature) else (-math.inf, math.inf)
-            case _, Proportions():
+            case _, Proportions() | LevelShareView():
                 return 0.0, 1.0
             case Ratio(), _:
                 ends = [of.low for of, _ in self.features if isinstance(of, ValueFeature)]
@@ -227,6 +229,8 @@ class _SampledPart:
                 return self._of_share(totals(noisy.single, size), times)
             case Mean(column), PlainView() if is_zero_or_one(column, self.schema):
                 return self._of_share(noisy.single, times)
+            case LevelCounts(), LevelShareView():
+                return self._of_share(noisy.value.sum(axis=1), times)
             case Moments(), MomentsView("mean"):
                 sums = moment_sums(aggregation, self.features, self.z, self.schema)
                 variance = sums.of_columns(*view.columns).var(0, ddof=0)
