@@ -216,6 +216,7 @@ class ReleasePipeline(NotCopyable):
         return {
             "population_arrays": lambda: arranged(anytime=False),
             "anytime_population_arrays": lambda: arranged(anytime=True),
+            "sampled": reader.sampled_as(sampled, squares),
         }
 
     def _excluded(self, charges: list[Charge]) -> str | None:

@@ -43,7 +43,7 @@ from dpnb.results.estimates.discovered_groups import GIVEN, named_groups
 from dpnb.results.estimates.least_squares import LeastSquares
 from dpnb.results.estimates.linear import least_squares, numbers_of
 from dpnb.results.estimates.outputs import TableLayout, dates_of, outputs_of, table_of
-from dpnb.results.estimates.population import SamplingError, population
+from dpnb.results.estimates.population import Sampled, SamplingError, population, sampled_as
 from dpnb.results.estimates.quantiles import RANK_MARGIN, rank_scale
 from dpnb.results.estimates.regression import RegressionNumbers
 from dpnb.results.observations import FIRST_OBSERVATION_ALPHA, CombinedObservations, Floats
@@ -141,8 +141,7 @@ class EstimateReader:
             return None
         if not remaining:  # a census has no sampling error
             return self.anytime_arrays if anytime else self.arrays
-        share = Fraction(1) if refinement.is_final else FIRST_OBSERVATION_ALPHA
-        error = SamplingError(fixed_radius([1.0], alpha=share * self._alpha), remaining, squares)
+        error = SamplingError(self._z, remaining, squares)
         refined = refinement.is_refined and not refinement.is_final
         if anytime:
             found = self._population(refinement, refinement.anytime_radius(self._alpha), error)
@@ -150,10 +149,23 @@ class EstimateReader:
             first = refinement.first if refined else refinement
             found = self._population(first, first.radius(self._alpha), error)
         if refined and not anytime:
-            z = fixed_radius([1.0], alpha=(1 - share) * self._alpha * 3 / 4)
+            z = fixed_radius([1.0], alpha=(1 - self._share) * self._alpha * 3 / 4)
             error = SamplingError(z, remaining, squares, additive=True)
             found = self._population(refinement, refinement.anytime_radius(self._alpha / 4), error).within(found)
         return None if np.isnan(found.low).all() else found
+
+    def sampled_as(self, sampled: Fraction, squares: Squares | None = None) -> Sampled:
+        """What tests need to know of the population intervals; `sampled` and `squares` as there."""
+        return sampled_as(self.query, self.request.view, SamplingError(self._z, float(1 - sampled), squares))
+
+    @property
+    def _share(self) -> Fraction:
+        """The part of alpha for the first observation."""
+        return Fraction(1) if self.refinement.is_final else FIRST_OBSERVATION_ALPHA
+
+    @property
+    def _z(self) -> float:
+        return fixed_radius([1.0], alpha=self._share * self._alpha)
 
     def _population(self, refinement: CombinedObservations, radius: Floats, error: SamplingError) -> IntervalArrays:
         return population(self.query, self.request.view, *refinement.combined, radius, self.schema, error)

@@ -73,6 +73,15 @@ Reach = tuple[Cells, Cells]
 
 
 @dataclass(frozen=True)
+class Sampled:
+    """What the sampling error of an answer is computed with, for tests of the answer."""
+
+    z: float  # half-width of its population intervals, in standard deviations
+    is_count: bool = False
+    count_variance: float | None = None  # the largest ratio of a count's sampling variance and its mean, if not measured
+
+
+@dataclass(frozen=True)
 class SamplingError:
     """What is known of the sampling error of an answer, from declarations and released values.
 
@@ -270,6 +279,16 @@ class _SampledPart:
         whole = found.has_whole_range | self.noise.has_whole_range
         low, high = np.where(known, low, np.nan), np.where(known, high, np.nan)
         return IntervalArrays(found.value, low, high, self.noise.noise_scale, whole_range=whole)
+
+
+def sampled_as(query: LinearQuery, view: AnyView, error: SamplingError) -> Sampled:
+    """What the population intervals of a first observation are computed with."""
+    aggregation, _, _ = query.parts[0]
+    is_count = isinstance(aggregation, Count | CountUnits) and isinstance(view, PlainView)
+    if not is_count or error.squares is not None or query.clip_squared is not None:
+        return Sampled(error.z, is_count)
+    rows = 1.0 if isinstance(aggregation, CountUnits) else max_rows_in_cell(query.contribution_bounds)
+    return Sampled(error.z, is_count, None if rows is None else rows * error.remaining)
 
 
 SAMPLED_MOMENTS = ("count", "mean", "var", "std", "cov", "corr")

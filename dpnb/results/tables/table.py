@@ -14,10 +14,12 @@ from dpnb.copying import NotCopyable
 from dpnb.errors import RequestError
 from dpnb.results.display import Displayed
 from dpnb.results.estimates.noisy import IntervalArrays
+from dpnb.results.estimates.population import Sampled
 from dpnb.results.tables.comparison import Comparison
 from dpnb.results.tables.exports import EstimatesPlot, Exports
+from dpnb.results.tables.hypothesis_methods import Testing
 from dpnb.results.tables.index import COLUMNS, Deferred, UnknownNames, durations, pandas_index, points_in_time
-from dpnb.results.tables.intervals import ABOUT, Intervals
+from dpnb.results.tables.intervals import ABOUT
 from dpnb.results.tables.operators import Operators
 from dpnb.results.tables.pandas_methods import PandasMethods
 from dpnb.schema import Key, plain
@@ -34,7 +36,7 @@ MeasurementIds = Sequence[frozenset[tuple[int, int]]]
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Intervals, Exports, UnknownNames, Displayed):
+class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Testing, Exports, UnknownNames, Displayed):
     """Estimates with noise intervals, and population intervals where the sampling error is known.
 
     They behave like a number, or like a pandas Series or DataFrame of the shape of `estimate`.  Everything computed
@@ -73,6 +75,8 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Intervals, E
         Like `arrays`, with population intervals, NaN where there is none; None if no number has one.
     anytime_population_arrays : IntervalArrays, callable or None
         Like `anytime_arrays`, with population intervals; None if no number has one.
+    sampled : Sampled or None
+        What `test` needs to know of the population intervals; None where their widths have no common meaning.
     group_values : sequence of frozenset
         For each group, expressions with the value that they have in all of its rows: groups in which one has different
         values have no unit in common.  Empty where a unit may be in several groups.
@@ -114,6 +118,7 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Intervals, E
     anytime_arrays: Deferred[IntervalArrays] = Deferred()  # noqa: RUF009  (a descriptor)
     population_arrays: Deferred[IntervalArrays] = Deferred()  # noqa: RUF009  (a descriptor)
     anytime_population_arrays: Deferred[IntervalArrays] = Deferred()  # noqa: RUF009  (a descriptor)
+    sampled: Sampled | None = None
     group_values: Sequence[frozenset[tuple[Any, Key]]] = field(default=(), repr=False)
     is_refined: bool = False
     source: Estimates | None = field(default=None, repr=False)
@@ -284,7 +289,7 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Intervals, E
     def _with(self, words: str, function: Callable[[IntervalArrays], IntervalArrays], **changes: Any) -> Estimates:
         """Other estimates, from a function of intervals of each kind."""
         same = ("names", "keys", "outputs", "is_refined", "measurement_ids", "confidence", "simultaneous")
-        fields = {name: getattr(self, name) for name in (*same, "group_values", *ABOUT)}
+        fields = {name: getattr(self, name) for name in (*same, "group_values", "sampled", *ABOUT)}
         return Estimates(**{**fields, "description": words, **self._intervals(function), **changes})
 
     def _ranks(self, level: int) -> dict[Key, int]:

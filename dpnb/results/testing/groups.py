@@ -1,0 +1,104 @@
+"""Tests of numbers with population intervals: of one number and a value, of several groups, and of a trend.
+
+One number
+----------
+Let the interval of z standard deviations reach from l to u around the estimate x.  The statistic for the value v is
+``z (x - v)/(x - l)`` for x above v, and ``z (x - v)/(u - x)`` below: at the level of the interval the test rejects v
+exactly if the interval excludes it.  So the p-value has what the interval has: Fieller's set for quotients of noisy
+sums, Wilson's for shares, and for a difference the square-and-add of both (Zou and Donner 2008).
+
+Several groups
+--------------
+With x_i the independent estimates of k groups, of variance v_i, which covers sampling and noise, and m their mean with
+weights 1/v_i, the sum of ``(x_i - m)^2 / v_i`` has k - 1 degrees of freedom (Wald; Cochran 1954, *The combination of
+estimates from different experiments*).  Of counts v_i is that of the null hypothesis, at their common mean.  If a unit
+may be in several groups, the sampling errors may be dependent: by the inequality of Cauchy and Schwarz, the variance of
+any contrast through sampling is then at most k times as large.
+
+Trend
+-----
+With s the mean of the scores s_i with the same weights, ``b = sum (s_i - s) x_i / v_i  /  sum (s_i - s)^2 / v_i`` is
+the slope of the weighted least squares line; of shares it is the test of Cochran and Armitage, with noise.  Where a
+unit may be in several groups, its standard deviation through sampling is at most the sum of those of its terms.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from dpnb.results.estimates.noisy import Cells
+from dpnb.results.testing.hypothesis import UNKNOWN, Statistic
+
+
+def of_value(value: float, low: float, high: float, z: float, null: float) -> Statistic:
+    """The test that a number is `null`; `low` and `high` are the limits of its interval of `z` standard deviations."""
+    reach = value - low if value > null else high - value
+    if not (math.isfinite(value) and math.isfinite(reach) and reach > 0):
+        return UNKNOWN
+    return _finite(z * (value - null) / reach)
+
+
+class GroupErrors(NamedTuple):
+    """Estimates of several groups, with their variances through noise and through sampling; shape (groups,)."""
+
+    value: Cells
+    noise: Cells
+    sampling: Cells
+    apart: bool  # whether no unit is in two groups
+
+    @property
+    def variance(self) -> Cells:
+        """The variance of each group, such that those of contrasts are at most what they are for independent groups."""
+        return self.noise + self.sampling * (1 if self.apart else len(self.value))
+
+    @property
+    def are_known(self) -> bool:
+        """Whether all groups have an estimate and a variance."""
+        known: Cells = np.isfinite(self.value) & np.isfinite(self.variance) & (self.variance > 0)
+        return bool(known.all())
+
+
+def equality(groups: GroupErrors) -> Statistic:
+    """The test that all groups have the same value."""
+    df = len(groups.value) - 1
+    if not groups.are_known:
+        return UNKNOWN._replace(df=df)
+    with np.errstate(all="ignore"):
+        weights = 1 / groups.variance
+        mean = (weights * groups.value).sum() / weights.sum()
+        return _finite(float((weights * (groups.value - mean) ** 2).sum()), df)
+
+
+class Slope(NamedTuple):
+    """The slope of a trend, with its variances; NaN where the noise decides nothing."""
+
+    value: float
+    noise: float
+    sampling: float
+
+    @property
+    def statistic(self) -> Statistic:
+        """The test that there is no trend."""
+        variance = self.noise + self.sampling
+        return _finite(self.value / math.sqrt(variance)) if variance > 0 else UNKNOWN
+
+
+def trend(groups: GroupErrors, scores: Cells) -> Slope:
+    """The slope of the values over the scores, with at least two different ones."""
+    if not groups.are_known:
+        return Slope(math.nan, math.nan, math.nan)
+    with np.errstate(all="ignore"):
+        weights = 1 / (groups.noise + groups.sampling)
+        centred = scores - (weights * scores).sum() / weights.sum()
+        factors = weights * centred / (weights * centred**2).sum()
+        each = np.abs(factors) * np.sqrt(groups.sampling)
+        sampling = (each**2).sum() if groups.apart else each.sum() ** 2
+        return Slope(float((factors * groups.value).sum()), float((factors**2 * groups.noise).sum()), float(sampling))
+
+
+def _finite(value: float, df: int | None = None) -> Statistic:
+    """A statistic, unknown beyond the range of doubles."""
+    return Statistic(float(value) if math.isfinite(value) else math.nan, df)
