@@ -202,7 +202,10 @@ def _part(part: tuple[Single | Discovery, int, int], query: LinearQuery) -> list
     aggregation, first, count = part
     if isinstance(aggregation, Moments):
         of = ", ".join(words(node) for node in (*aggregation.columns, *aggregation.categories))
-        return [f"1 for each row, and at most 1 to each sum and product of {of}, scaled to -1 ... 1"]
+        every = f"to each sum and product of {of}, scaled to -1 ... 1"
+        if aggregation.weights is not None:
+            return [f"at most 1 for each row, its weight {words(aggregation.weights)} scaled to 0 ... 1, and {every}"]
+        return [f"1 for each row, and at most 1 {every}"]
     if isinstance(aggregation, DeviationProducts):
         of = ", ".join(words(node) for node in aggregation.columns)
         quarter = f"{aggregation.max_rows / 4:g}"

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from dpnb._plan.bounds_grid import bounds_grid
 from dpnb._plan.expressions.dtypes import Boolean, Categorical, Duration, String, Timestamp
-from dpnb._plan.expressions.nodes import Cut
+from dpnb._plan.expressions.nodes import Cut, Expression
 from dpnb._plan.expressions.rules import dtype_of, numeric_dtype_of, public_key_count, public_keys_of
-from dpnb._plan.expressions.text import words
+from dpnb._plan.expressions.text import as_operand, words
 from dpnb._plan.measurements import (
     AnyView,
     BoundsView,
@@ -49,6 +49,7 @@ from dpnb._plan.measurements import (
     Sum,
     TableOneView,
     UnitProducts,
+    WeightedMean,
     products_of,
     statistic_of,
     weighted_parts,
@@ -158,7 +159,7 @@ def _fit_bounds(plan: Plan, view: BoundsView, schema: Schema) -> bool:
 
 def _fit_moments(aggregation: Moments, view: MomentsView, schema: Schema) -> bool:
     numbers, columns = len(aggregation.columns), view.columns
-    if view.ddof not in (0, 1):
+    if view.ddof not in (0, 1) or (aggregation.weights is not None and view.statistic != "regression"):
         return False
     if view.statistic == "regression":
         total = numbers + len(aggregation.categories)
@@ -268,6 +269,16 @@ def _check_keys(by: tuple[GroupLevel, ...], keys: tuple[tuple[Key, ...], ...], s
             raise PlanError(f"keys: each must be a value that {group.name!r} can have; got another; see its schema")
 
 
+def check_weights(node: Expression, schema: Schema) -> None:
+    """Refuse weights that may be negative, or are all 0."""
+    bounds = numeric_dtype_of(node, schema, "weights")
+    if bounds.low < 0 or bounds.high <= 0:
+        raise PlanError(
+            f"weights: must be declared to be at least 0, and not all 0; {words(node)} has the bounds {bounds.low:g} "
+            f"to {bounds.high:g}; clip it, as in {as_operand(node)}.clip(0, {bounds.high if bounds.high > 0 else 1:g})"
+        )
+
+
 def _check_aggregation(aggregation: Single | Discovery, schema: Schema) -> None:
     match aggregation:
         case Count(node) | CumulativeCount(node) if node is not None:
@@ -275,7 +286,11 @@ def _check_aggregation(aggregation: Single | Discovery, schema: Schema) -> None:
         case Ratio(node, denominator):
             for side in (node, denominator):
                 numeric_dtype_of(side, schema, "ratio")
-        case Moments(columns, categories):
+            if isinstance(aggregation, WeightedMean):
+                check_weights(denominator, schema)
+        case Moments(columns, categories, weights):
+            if weights is not None:
+                check_weights(weights, schema)
             for node in columns:
                 numeric_dtype_of(node, schema, "moments")
             for node in categories:

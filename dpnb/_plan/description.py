@@ -40,6 +40,7 @@ from dpnb._plan.measurements import (
     Sum,
     TableOneView,
     UnitProducts,
+    WeightedMean,
     products_of,
     statistic_of,
 )
@@ -141,14 +142,19 @@ def _words(aggregation: Single | Discovery, view: AnyView) -> str:
             return f"{'shares of the sum' if isinstance(view, Proportions) else 'sum'} of {explained(node)}"
         case Mean(node):
             return f"{'count' if isinstance(view, MeanCountView) else 'mean'} of {explained(node)}"
+        case WeightedMean(AsNumber(condition), weights) if _is_condition(condition):
+            return f"share of rows with {explained(condition)}, weighted by {explained(weights)}"
+        case WeightedMean(node, weights):
+            return f"mean of {explained(node)} weighted by {explained(weights)}"
         case Ratio(node, denominator):
             return f"ratio of {explained(node)} to {explained(denominator)}"
         case LevelCounts(node) if isinstance(view, LevelShareView):
             return f"share of value {view.level + 1} of {explained(node)}"
         case LevelCounts(node):
             return f"counts of the values of {explained(node)}"
-        case Moments(columns, categories):
-            return _moment_words(columns + categories, view)
+        case Moments(columns, categories, weights):
+            by = "" if weights is None else f", weighted by {explained(weights)}"
+            return f"{_moment_words(columns + categories, view)}{by}"
         case DeviationProducts(columns):
             return _slope_words(columns, view)
         case UnitProducts(columns) if isinstance(view, CoefficientsView):
@@ -230,6 +236,8 @@ def answer_unit(aggregation: Measured, view: AnyView) -> str | None:
         case JointAggregation():
             statistic = statistic_of(aggregation)
             return None if statistic is aggregation else answer_unit(statistic, view)
+        case WeightedMean(node):
+            return None if isinstance(node, AsNumber) and _is_condition(node.inner) else words(node)
         case Ratio():
             return "rows" if isinstance(view, MeanCountView) else None
         case Moments(columns):

@@ -66,6 +66,10 @@ class Ratio(Aggregation, frozen=True, tag="ratio"):
     denominator: Expression
 
 
+class WeightedMean(Ratio, frozen=True, tag="weighted_mean"):
+    """Sum of an expression times a weight, and sum of the weights (the denominator), where neither is null."""
+
+
 class LevelCounts(Aggregation, frozen=True, tag="level_counts"):
     """Number of rows with each public value of an expression."""
 
@@ -77,6 +81,7 @@ class Moments(Aggregation, frozen=True, tag="moments"):
 
     columns: tuple[Expression, ...]  # numbers
     categories: tuple[Expression, ...] = ()  # categories and conditions, as an indicator of each value except the first
+    weights: Expression | None = None  # by which each row is multiplied; for least squares alone
 
 
 class DeviationProducts(Aggregation, frozen=True, tag="deviation_products"):
@@ -169,7 +174,19 @@ class ScoreSums(Aggregation, frozen=True, tag="score_sums"):
     max_rows: int = 1  # of a unit, whose score is the sum over its rows; 1 if each row counts as a unit
 
 
-Joinable = Count | CountUnits | Sum | Mean | Ratio | LevelCounts | Moments | UnitProducts | ScoreSums | QuantileTree
+Joinable = (
+    Count
+    | CountUnits
+    | Sum
+    | Mean
+    | Ratio
+    | WeightedMean
+    | LevelCounts
+    | Moments
+    | UnitProducts
+    | ScoreSums
+    | QuantileTree
+)
 """Aggregations that can be parts of a joint aggregation."""
 
 
@@ -196,23 +213,7 @@ class Discovery(Aggregation, frozen=True, tag="discovery"):
     delta: str
 
 
-Single = (
-    Count
-    | CumulativeCount
-    | CountUnits
-    | CountActiveUnits
-    | Sum
-    | Mean
-    | Ratio
-    | LevelCounts
-    | Moments
-    | DeviationProducts
-    | UnitProducts
-    | ScoreSums
-    | QuantileTree
-    | Gradient
-    | ModelLoss
-)
+Single = Joinable | CumulativeCount | CountActiveUnits | DeviationProducts | Gradient | ModelLoss
 Measured = Single | JointAggregation | Discovery
 
 

@@ -38,7 +38,7 @@ from dpnb._compile import LinearQuery
 from dpnb._compile.features import BRANCHING, TreeFeature, ValueFeature
 from dpnb._compile.linear import cells_of_unit, max_rows_in_cell, rows_of_unit
 from dpnb._compile.lowering import scaled
-from dpnb._plan.expressions.rules import is_zero_or_one
+from dpnb._plan.expressions.rules import is_zero_or_one, numeric_dtype_of
 from dpnb._plan.measurements import (
     AnyView,
     ColumnsView,
@@ -58,6 +58,7 @@ from dpnb._plan.measurements import (
     Single,
     StandardErrorView,
     Sum,
+    WeightedMean,
     is_regression,
     products_of,
 )
@@ -154,6 +155,9 @@ class _SampledPart:
                 return (value.low, value.high) if isinstance(value, ValueFeature) else (-math.inf, math.inf)
             case _, Proportions() | LevelShareView():
                 return 0.0, 1.0
+            case WeightedMean(column), _:
+                bounds = numeric_dtype_of(column, self.schema, "mean")
+                return bounds.low, bounds.high
             case Ratio(), _:
                 ends = [of.low for of, _ in self.features if isinstance(of, ValueFeature)]
                 return (0.0 if min(ends) >= 0 else -math.inf), math.inf
@@ -203,7 +207,7 @@ class _SampledPart:
         products = products_of(self.query.plan.aggregation)
         if products is None:
             return None
-        squares = measured_squares(self.query, products, self.noise.value[:, 0], sums, sigma)
+        squares = measured_squares(self.query, products, self.noise.value[:, 0], sums, sigma, self.schema)
         return squares.value, squares.scale[:, None]
 
     @property
