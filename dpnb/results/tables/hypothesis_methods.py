@@ -14,7 +14,7 @@ from dpnb.accounting.exact import Number, exact
 from dpnb.errors import InvalidValueError, RequestError
 from dpnb.results.estimates.noisy import Cells, IntervalArrays
 from dpnb.results.tables.intervals import Intervals
-from dpnb.results.testing.groups import GroupErrors, Slope, equality, of_value, trend
+from dpnb.results.testing.groups import GroupErrors, Slope, equality, of_value, trend, under_equality
 from dpnb.results.testing.hypothesis import HypothesisTest, Statistic
 from dpnb.results.testing.independence import MAX_CELLS, independence
 from dpnb.schema import Key, plain
@@ -40,6 +40,7 @@ class Testing(Intervals):
         outputs: Any
         notice: Any
         sampled: Any
+        tested_arrays: Any
         source: Any
         is_refined: Any
         group_values: Any
@@ -111,7 +112,7 @@ class Testing(Intervals):
         chosen = self._chosen(groups)
         if scores is not None:
             return chosen._trend(_scores_of(scores, chosen.keys), level)
-        if len(self.names) > 1 and groups is None and self.sampled.is_count:
+        if len(self.names) > 1 and groups is None and self.sampled.statistic == "count":
             return self._independence(level)
         return chosen._equality(level)
 
@@ -207,18 +208,18 @@ class Testing(Intervals):
         return self._result(
             f"{self.names[0]} and {self.names[1]} are independent",
             "chi-square test of independence, with the covariance of the noise",
-            independence(*shaped, self.sampled.count_variance),
+            independence(*shaped, self.sampled.ratio),
             level,
         )
 
     # --- errors ----------------------------------------------------------------------------------------------------
 
     def _population(self) -> IntervalArrays:
-        arrays: IntervalArrays = self.population_arrays
+        arrays: IntervalArrays = self.tested_arrays or self.population_arrays
         return arrays
 
     def _errors(self, *, pooled: bool = True) -> GroupErrors:
-        """The estimates with their variances; those of counts at their common mean if `pooled`."""
+        """The estimates with their variances; those of counts and shares at their common value if `pooled`."""
         self._refuse_shared_noise()
         wider = self._population()
         z = self.sampled.z
@@ -227,8 +228,8 @@ class Testing(Intervals):
             value, low, high = (end[:, 0] for end in self.arrays.unclipped)
             noise, sampling = ((high - low) / 2 / z) ** 2, ((below + above) / 2 / z) ** 2
             noise = np.where(wider.has_whole_range[:, 0] | np.isnan(wider.low[:, 0]), np.nan, noise)
-            if pooled and self.sampled.count_variance is not None:
-                sampling = np.full_like(value, self.sampled.count_variance * max(float(value.mean()), 0.0))
+            if pooled and self.sampled.ratio is not None:
+                sampling = under_equality(value, sampling, z, self.sampled)
         return GroupErrors(value, noise, sampling, _are_all_apart(self.group_values))
 
     def _slope(self, slope: Slope) -> Any:
