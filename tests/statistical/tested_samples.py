@@ -80,9 +80,7 @@ class TestedSamples:
     # --- by the public API -----------------------------------------------------------------------------------------
 
     def _each(self, answer: Any, keys: list[str], **options: Any) -> Array:
-        return np.array(
-            [answer.test(groups=[(s, key) for key in keys], **options).pvalue for s in range(self.count)]
-        )
+        return np.array([answer.test(groups=[(s, key) for key in keys], **options).pvalue for s in range(self.count)])
 
     def pvalues(self, kind: str, mu: float) -> Array:
         """The p-values of one test of each sample, NaN where it is unknown."""
@@ -125,7 +123,9 @@ class TestedSamples:
         return self.of_sample(s, mu).groupby(["g", "c"]).size().release(mu=mu)
 
     def _regression(self, mu: float, term: str) -> Array:
-        released = (self.of_sample(s, mu).regress("x ~ z + C(g)", population=True).release(mu=mu) for s in range(self.count))
+        released = (
+            self.of_sample(s, mu).regress("x ~ z + C(g)", population=True).release(mu=mu) for s in range(self.count)
+        )
         return np.array([answer.test(term).pvalue for answer in released])
 
     # --- without noise ---------------------------------------------------------------------------------------------

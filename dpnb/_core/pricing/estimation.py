@@ -167,7 +167,9 @@ class EstimateReader:
 
     def sampled_as(self, sampled: Fraction, squares: Squares | None = None) -> Sampled:
         """What tests need to know of the population intervals; `sampled` and `squares` as there."""
-        return sampled_as(self.query, self.request.view, self.schema, SamplingError(self._z, float(1 - sampled), squares))
+        return sampled_as(
+            self.query, self.request.view, self.schema, SamplingError(self._z, float(1 - sampled), squares)
+        )
 
     @property
     def _share(self) -> Fraction:

@@ -81,8 +81,7 @@ class Sampled:
 
     z: float  # half-width of its population intervals, in standard deviations
     statistic: Literal["count", "share"] | None = None
-    # the largest ratio of the sampling variance and that of independent rows, of a count or share where M is not measured
-    ratio: float | None = None
+    ratio: float | None = None  # of a count or share, if M is not measured: M over that of independent rows, at most
 
 
 @dataclass(frozen=True)
