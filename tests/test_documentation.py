@@ -233,13 +233,13 @@ def test_a_published_study_agrees_with_the_published_figures(
 ) -> None:
     """Nearly all are in their population intervals, and the effects of free care are shown (Manning et al. 1987).
 
-    The noise is real: of 59 figures 57.5 are inside on average, with a standard deviation of 1.1 (20 runs), so fewer than
-    50 are a defect. The effects on visits and on any use are 8 and 22 standard errors of sampling and noise.
+    The noise is real: of 59 figures 57 are inside on average, with a standard deviation of 1.2 (20 runs with seeds), so
+    fewer than 45 are a defect. The lower ends of the effects are 10 standard deviations of the noise above 0, and more.
     """
     tables = [text for texts in printed(executed("10-a-published-study.ipynb")) for text in texts]
     summary = next(text for text in tables if "published figure inside" in text)
     effects = next(text for text in tables if "published inside" in text and "\nvisits " in text)
-    assert int(summary.splitlines()[-1].split()[-1]) >= 50
+    assert int(summary.splitlines()[-1].split()[-1]) >= 45
     low = {line[:16].strip(): float(line[16:].split()[1]) for line in effects.splitlines()[1:]}
     assert min(low["visits"], low["any use, %"]) > 0
 
