@@ -74,6 +74,8 @@ QUESTIONS: dict[str, Ask] = {
     "standard deviation": lambda f: f["x"].std(),
     "variance": lambda f: f["x"].clip(1, 99).var(),
     "regression": lambda f: f.regress("y", on=["x", "k", "b"]),
+    "weighted regression": lambda f: f.regress("y", on=["x", "k", "b"], weights=f["x"].clip(0, 2)),
+    "table one": lambda f: f.bound_contributions(max_rows_per_unit=1).table_one("b", ["y", "k"]),
     "several": lambda f: f.groupby("k").agg(n="count", m=("x", "mean"), q=("y", "median")),
     "ratio": lambda f: f["x"].sum() / f["y"].sum(),
     "text is": lambda f: f[f["t"] == "bob"]["x"].sum(),

@@ -25,7 +25,8 @@ from dpnb.results.tables.table import Estimates
 
 LABELS = {"mean": "{}, mean (sd)", "median": "{}, median (quartiles)", "share": "{}: {}, %"}
 
-NO_SMD = ""
+WHOLE = 10.0
+"""An error of which two significant digits are those of whole numbers."""
 
 
 @shown_as(TableOne)
@@ -79,26 +80,27 @@ def _table(table: TableOne) -> tuple[list[str], list[list[str]]]:
         cells += [_cell(table, row, group) for group in range(len(groups))]
         for key, found in differences.items():
             smd = float(standardized[key][row.at[0]])
-            cells += [_difference(found, row), NO_SMD if math.isnan(smd) else f"{smd:.2f}"]
+            cells += [_difference(found, row), "" if math.isnan(smd) else f"{smd:.2f}"]
         rows.append(cells)
     return head, rows
 
 
 def _cell(table: TableOne, row: TableRow, group: int) -> str:
-    """The numbers of a group, to the digits that the longest interval of the first leaves significant."""
+    """The numbers of a group, to the digits that the longest interval in the row leaves significant."""
     times = 100.0 if row.kind == "share" else 1.0
     value, *others = (times * float(table.arrays.displayed[group, at]) for at in row.at)
-    error = max(_errors(table, group, row.at[0]), default=math.nan) * times
-    error = max(error, 1e1) if row.kind == "n" else error
+    error = times * max(_errors(table, row.at[0]), default=math.nan)
+    error = max(error, WHOLE) if row.kind == "n" else error
     text = format_number(value, error)
     texts = [format_number(other, error) for other in others]
     return f"{text} ({', '.join(texts)})" if texts else text
 
 
-def _errors(table: TableOne, group: int, at: int) -> list[float]:
-    """Half of the lengths of the intervals of a number, without the unknown ones."""
+def _errors(table: TableOne, at: int) -> list[float]:
+    """Half of the lengths of the intervals of a statistic, without the unknown ones."""
     kinds = [table.arrays, *([] if table.population_arrays is None else [table.population_arrays])]
-    lengths = [float(arrays.high[group, at] - arrays.low[group, at]) / 2 for arrays in kinds]
+    known = ~table.arrays.is_unknown[:, at]
+    lengths = [length for arrays in kinds for length in arrays.half_width[known, at].tolist()]
     return [length for length in lengths if math.isfinite(length)]
 
 

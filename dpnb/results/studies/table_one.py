@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from dpnb._plan.measurements import LevelShareView, MomentsView, NamedColumn, QuantilesView, TableOneView
+from dpnb.errors import RequestError
 from dpnb.results.answer import Answer
 from dpnb.results.display import to_html, to_latex
 from dpnb.results.estimates.noisy import Cells
@@ -103,21 +104,23 @@ class TableOne(Answer):
         >>> table.difference("paid")["age: mean"].has_population_intervals
         True
         """
-        found = self.differences.get(group)
-        return found if found is not None else self._of((group,)) - self._of(self._layout.reference)
+        return self._of((group,)) - self._of(self._layout.reference)
 
     @cached_property
     def differences(self) -> dict[Any, Estimates]:
         """The differences of all groups but the reference, by key."""
-        own = self._layout.reference
-        return {key[0]: self._of(key) - self._of(own) for key in self.keys if key and key != own}
+        return {key[0]: self.difference(key[0]) for key in self.keys if key != self._layout.reference}
+
+    def _index(self, key: tuple[Any, ...]) -> int:
+        if key not in self.keys:
+            listed = ", ".join(repr(one[0]) for one in self.keys if one)
+            raise RequestError(f"{key[0]!r}: is not a group of this table; it has {listed or 'none'}")
+        return self.keys.index(key)
 
     def _of(self, key: tuple[Any, ...]) -> Estimates:
         """All numbers of a group, also where a statistic has the name of its key."""
-        if key not in self.keys:
-            return self[key]  # which refuses it
-        index = self.keys.index(key)
-        words = f"{self.description}, {self.names[0]} {key[0]}"
+        index = self._index(key)
+        words = f"{self.names[0]} {key[0]}" if self.names else self.description
         return self._part(words, slice(index, index + 1), slice(None), names=(), keys=((),))
 
     def standardized(self, group: object) -> Cells:
@@ -135,7 +138,7 @@ class TableOne(Answer):
         >>> table.standardized("paid").shape
         (3,)
         """
-        own, other = (self.arrays.displayed[self.keys.index(key)] for key in (self._layout.reference, (group,)))
+        own, other = (self.arrays.displayed[self._index(key)] for key in (self._layout.reference, (group,)))
         found = np.full(len(own), np.nan)
         with np.errstate(all="ignore"):
             for row in self.rows:
