@@ -20,7 +20,7 @@ from statistical.tested_samples import KINDS, Array, TestedSamples
 MUS = (0.05, 0.2, 1.0)
 SAMPLES = {300: 1000, 3_000: 400, 30_000: 100}
 ONE_BY_ONE = ("independence", "coefficient", "levels")
-"""Kinds of which each sample is released by itself."""
+"""Kinds of which each sample is released in a session of its own."""
 
 EFFECT = 3.0
 CONTROLS = ("two means", "two shares", "independence")
