@@ -18,7 +18,7 @@ from scipy import stats
 import dpnb
 from dpnb.errors import InvalidValueError, NotReleasedError, PlanError, RequestError
 from dpnb.ledger import MEMORY
-from dpnb.results.estimates.population import Sampled
+from dpnb.results.estimates.population import SampledAs
 from dpnb.results.testing.coefficients import wald
 from dpnb.results.testing.groups import GroupErrors, equality, of_value, trend, under_equality
 from dpnb.results.testing.hypothesis import HypothesisTest
@@ -273,6 +273,6 @@ def test_every_test_is_total(data: st.DataObject, shape: tuple[int, int]) -> Non
     with np.errstate(all="ignore"):
         products = noise[:, :2].T @ noise[:, :2]
         for statistic in ("count", "share"):
-            under_equality(counts[0], sampling[0], 2.0, Sampled(2.0, statistic, 1.0))  # type: ignore[arg-type]
+            under_equality(counts[0], sampling[0], 2.0, SampledAs(2.0, statistic, 1.0))  # type: ignore[arg-type]
     assert lies_in_range(wald(counts[0, :2], products, 0.0).pvalue)
     assert lies_in_range(wald(counts[0, :1], products[:1, :1], 0.0).pvalue)

@@ -45,7 +45,7 @@ from dpnb.results.estimates.discovered_groups import GIVEN, named_groups
 from dpnb.results.estimates.least_squares import LeastSquares
 from dpnb.results.estimates.linear import least_squares, numbers_of
 from dpnb.results.estimates.outputs import TableLayout, dates_of, outputs_of, table_of
-from dpnb.results.estimates.population import Sampled, SamplingError, population, sampled_as
+from dpnb.results.estimates.population import SampledAs, SamplingError, population, sampled_as
 from dpnb.results.estimates.quantiles import RANK_MARGIN, rank_scale
 from dpnb.results.estimates.regression import RegressionNumbers
 from dpnb.results.observations import FIRST_OBSERVATION_ALPHA, CombinedObservations, Floats
@@ -165,7 +165,7 @@ class EstimateReader:
         error = SamplingError(self._z, float(1 - sampled), squares, for_test=True)
         return self._population(refinement, refinement.radius(self._alpha), error)
 
-    def sampled_as(self, sampled: Fraction, squares: Squares | None = None) -> Sampled:
+    def sampled_as(self, sampled: Fraction, squares: Squares | None = None) -> SampledAs:
         """What tests need to know of the population intervals; `sampled` and `squares` as there."""
         return sampled_as(
             self.query, self.request.view, self.schema, SamplingError(self._z, float(1 - sampled), squares)

@@ -79,7 +79,7 @@ Reach = tuple[Cells, Cells]
 
 
 @dataclass(frozen=True)
-class Sampled:
+class SampledAs:
     """What the sampling error of an answer is computed with, for tests of the answer."""
 
     z: float  # half-width of its population intervals, in standard deviations
@@ -294,7 +294,7 @@ class _SampledPart:
         return IntervalArrays(found.value, low, high, self.noise.noise_scale, whole_range=whole)
 
 
-def sampled_as(query: LinearQuery, view: AnyView, schema: Schema, error: SamplingError) -> Sampled:
+def sampled_as(query: LinearQuery, view: AnyView, schema: Schema, error: SamplingError) -> SampledAs:
     """What the population intervals of a first observation are computed with."""
     aggregation, _, _ = query.parts[0]
     statistic: Literal["count", "share"] | None = None
@@ -305,9 +305,9 @@ def sampled_as(query: LinearQuery, view: AnyView, schema: Schema, error: Samplin
             statistic = "share"
     is_measured = error.squares is not None or products_of(query.plan.aggregation) is not None
     if statistic is None or is_measured or query.clip_squared is not None:
-        return Sampled(error.z, statistic)
+        return SampledAs(error.z, statistic)
     rows = 1.0 if isinstance(aggregation, CountUnits) else max_rows_in_cell(query.contribution_bounds)
-    return Sampled(error.z, statistic, None if rows is None else rows * error.remaining)
+    return SampledAs(error.z, statistic, None if rows is None else rows * error.remaining)
 
 
 SAMPLED_MOMENTS = ("count", "mean", "var", "std", "cov", "corr")
