@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dpnb._plan.bounds_grid import bounds_grid
 from dpnb._plan.expressions.dtypes import Boolean, Categorical, Duration, String, Timestamp
-from dpnb._plan.expressions.nodes import Cut, Expression
+from dpnb._plan.expressions.nodes import Cut, Expression, Seconds
 from dpnb._plan.expressions.rules import dtype_of, numeric_dtype_of, public_key_count, public_keys_of
 from dpnb._plan.expressions.text import as_operand, words
 from dpnb._plan.measurements import (
@@ -211,7 +211,13 @@ def _fit_columns(aggregation: JointAggregation, view: ColumnsView, schema: Schem
 
 
 def _fit_table_one(plan: Plan, view: TableOneView, schema: Schema) -> bool:
-    """Whether each column describes something, and the group of reference is one of at most one level of groups."""
+    """Whether each column describes something, and the group of reference is one of at most one level of groups.
+
+    Dates have no differences with intervals.
+    """
+    parts = [part for part, _ in weighted_parts(plan.aggregation)]
+    if any(isinstance(part, QuantileTree) and isinstance(part.column, Seconds) for part in parts):
+        return False
     if len(view.variables) != len(view.columns) or view.rows or len(plan.group_by) > 1:
         return False
     return view.reference in (group_keys(plan, schema) if plan.group_by else ((),))

@@ -205,6 +205,12 @@ def test_what_cannot_be_described_is_refused_before_a_charge(case: str) -> None:
     assert len(session.log) == 0
 
 
+def test_in_a_batch_it_is_refused_since_its_groups_would_share_noise() -> None:
+    session = opened()
+    with pytest.raises(PlanError, match="release it alone"):
+        session.plan([asked(session), session.frame.groupby("arm").size()])
+
+
 def test_a_query_is_not_yet_a_table() -> None:
     with pytest.raises(NotReleasedError, match=r"\.release"):
         asked(opened()).to_latex()

@@ -13,7 +13,7 @@ from dpnb._compile import scores
 from dpnb._core import core, tables
 from dpnb._core.pricing import pricer
 from dpnb._plan import checks
-from dpnb._plan.expressions.nodes import AsNumber, Column, Compare, Cut, IsIn, Literal, Lookup, Not
+from dpnb._plan.expressions.nodes import AsNumber, Column, Compare, Cut, IsIn, Literal, Lookup, Not, Seconds
 from dpnb._plan.measurements import (
     AnyView,
     CoefficientsView,
@@ -253,6 +253,10 @@ VIEWS: list[tuple[Plan, AnyView]] = [
     (Plan(LevelCounts(G)), LevelShareView(-1)),
     (Plan(Moments((X,), weights=AsNumber(Compare(">", X, Literal(0))))), MomentsView("mean")),
     (Plan(JointAggregation((WeightedAggregation(Count()),))), TableOneView((NamedColumn("n", 0),))),
+    (
+        Plan(JointAggregation((WeightedAggregation(QuantileTree(Seconds(Column("d")))),))),
+        TableOneView((NamedColumn("d: 50%", 0, QuantilesView((0.5,), single=True)),), variables=("d",)),
+    ),
     (Plan(JointAggregation((WeightedAggregation(Count()),))), TableOneView((NamedColumn("n", 0),), variables=("", ""))),
     (
         Plan(JointAggregation((WeightedAggregation(Count()),)), group_by=(BY_G,)),

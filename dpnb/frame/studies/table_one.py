@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import cast
 
 from dpnb._plan.expressions.dtypes import Boolean, Categorical, Numeric, described
 from dpnb._plan.expressions.nodes import Expression
@@ -82,9 +83,10 @@ class TablesOne(ColumnLayout):
         -----
         It is one query of several parts, not a batch: a batch measures each of its queries with a charge of its own and
         looks for margins that they share, while here all parts are sums over the same rows of the same groups, so one
-        noisy vector has them all, and the numbers of rows are measured once.  Each part has the same share of the
-        charge.  The values of a category are counted in one vector, to which a row adds 1 once: the noise of each count
-        does not depend on the number of values.  Rows in which a column is missing count for the other columns.
+        noisy vector has them all, the numbers of rows are measured once, and the noise of different groups is
+        independent, as the intervals of differences need.  Each part has the same share of the charge.  The values of a
+        category are counted in one vector, to which a row adds 1 once: the noise of each count does not depend on the
+        number of values.  Rows in which a column is missing count for the other columns.
 
         The intervals of differences add the distances of the groups' own population intervals in quadrature (the MOVER
         of Zou and Donner 2008), since no unit is in two groups.  The standardized mean difference is that of Austin
@@ -119,7 +121,7 @@ class TablesOne(ColumnLayout):
         _refuse_unknown(numbers, list(nodes))
         shown = TableOneView(tuple(named), variables=tuple(variables), reference=_reference_of(view, levels, reference))
         query = view.query(JointAggregation(tuple(map(WeightedAggregation, parts))), shown, levels)
-        return TableOneQuery(query.plan, query.view, query.runner)
+        return cast("TableOneQuery", query)  # as `query_of` made it
 
 
 def _refuse_repeated_rows(view: TableView) -> None:
