@@ -44,8 +44,9 @@ from dpnb.results.estimates import IntervalArrays, estimate
 from dpnb.results.estimates.discovered_groups import GIVEN, named_groups
 from dpnb.results.estimates.least_squares import LeastSquares
 from dpnb.results.estimates.linear import least_squares, numbers_of
+from dpnb.results.estimates.noisy import SampledAs
 from dpnb.results.estimates.outputs import TableLayout, dates_of, outputs_of, table_of
-from dpnb.results.estimates.population import SampledAs, SamplingError, population, sampled_as
+from dpnb.results.estimates.population import SamplingError, population, sampled_as
 from dpnb.results.estimates.quantiles import RANK_MARGIN, rank_scale
 from dpnb.results.estimates.regression import RegressionNumbers
 from dpnb.results.observations import FIRST_OBSERVATION_ALPHA, CombinedObservations, Floats
