@@ -10,7 +10,7 @@ from dpnb.accounting.exact import Number, exact
 from dpnb.accounting.intervals import fixed_radius
 from dpnb.accounting.losses import GDP
 from dpnb.results.answer import Answer
-from dpnb.results.estimates.population import SampledAs
+from dpnb.results.estimates.noisy import SampledAs
 from dpnb.results.estimates.regression import RegressionNumbers
 from dpnb.results.observations import FIRST_OBSERVATION_ALPHA
 from dpnb.results.tables.regression_methods import RegressionMethods, RegressionSummary

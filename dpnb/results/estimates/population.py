@@ -67,7 +67,7 @@ from dpnb._plan.measurements import (
 )
 from dpnb.results.estimates.estimate import FeatureSlice, estimate_part, measured_squares, moment_sums
 from dpnb.results.estimates.linear import least_squares, sampling_of
-from dpnb.results.estimates.noisy import Cells, IntervalArrays, noisy_features, totals
+from dpnb.results.estimates.noisy import Cells, IntervalArrays, SampledAs, noisy_features, totals
 from dpnb.results.estimates.quantiles import Sampling as RankSampling
 from dpnb.results.estimates.quantiles import quantiles
 from dpnb.schema import Schema
@@ -76,15 +76,6 @@ Z_SQUARED = 1.959963984540054**2
 
 Reach = tuple[Cells, Cells]
 """Distances from the estimate to the lower and upper limit, each of shape (cells,)."""
-
-
-@dataclass(frozen=True)
-class SampledAs:
-    """What the sampling error of an answer is computed with, for tests of the answer."""
-
-    z: float  # half-width of its population intervals, in standard deviations
-    statistic: Literal["count", "share"] | None = None
-    ratio: float | None = None  # of a count or share, if M is not measured: M over that of independent rows, at most
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from dpnb._protocol.glossary import IN_THE_POPULATION
 from dpnb.accounting.exact import Number, exact
 from dpnb.errors import InvalidValueError, RequestError
 from dpnb.results.estimates.noisy import Cells, IntervalArrays
-from dpnb.results.tables.intervals import Intervals
+from dpnb.results.tables.intervals import Intervals, are_apart
 from dpnb.results.testing.groups import GroupErrors, Slope, equality, of_value, trend, under_equality
 from dpnb.results.testing.hypothesis import UNKNOWN, HypothesisTest, TestStatistic
 from dpnb.results.testing.independence import MAX_CELLS, independence
@@ -154,6 +154,7 @@ class Testing(Intervals):
             between._statistic(0.0),
             level,
             estimate=between,
+            remarks=() if are_apart(self.group_values, other.group_values) else (CONSERVATIVE,),
         )
 
     def _statistic(self, null: float) -> TestStatistic:

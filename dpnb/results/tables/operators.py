@@ -31,8 +31,7 @@ import numpy as np
 from dpnb._plan.unreleased import Unreleased
 from dpnb.copying import NotCopyable
 from dpnb.errors import RequestError
-from dpnb.results.estimates.noisy import Cells, IntervalArrays
-from dpnb.results.estimates.population import SampledAs
+from dpnb.results.estimates.noisy import Cells, IntervalArrays, SampledAs
 from dpnb.results.tables.comparison import Comparison
 from dpnb.results.tables.intervals import ABOUT, are_apart, repeated, said_of_both, with_sampling
 from dpnb.schema import plain

@@ -13,8 +13,7 @@ from dpnb._plan.unreleased import Unreleased
 from dpnb.copying import NotCopyable
 from dpnb.errors import RequestError
 from dpnb.results.display import Displayed
-from dpnb.results.estimates.noisy import IntervalArrays
-from dpnb.results.estimates.population import SampledAs
+from dpnb.results.estimates.noisy import IntervalArrays, SampledAs
 from dpnb.results.tables.comparison import Comparison
 from dpnb.results.tables.exports import EstimatesPlot, Exports
 from dpnb.results.tables.hypothesis_methods import Testing

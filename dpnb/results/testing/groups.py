@@ -30,8 +30,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpnb.results.estimates.noisy import Cells
-from dpnb.results.estimates.population import SampledAs
+from dpnb.results.estimates.noisy import Cells, SampledAs
 from dpnb.results.testing.hypothesis import UNKNOWN, TestStatistic
 
 
@@ -54,7 +53,8 @@ class GroupErrors(NamedTuple):
     @property
     def variance(self) -> Cells:
         """The variance of each group, such that those of contrasts are at most what they are for independent groups."""
-        return self.noise + self.sampling * (1 if self.apart else len(self.value))
+        with np.errstate(over="ignore"):
+            return np.asarray(self.noise + self.sampling * (1 if self.apart else len(self.value)))
 
     @property
     def are_known(self) -> bool:
