@@ -130,8 +130,8 @@ class PlannedQueries(PreviewedOnDisplay, Generic[A]):
                 )
             if isinstance(query, TableOneQuery):
                 raise PlanError(
-                    "plan: a table one is one charge by itself; its differences are of groups whose noise is "
-                    "independent, and in a batch it is not; release it alone"
+                    "plan: a table one cannot be part of a batch, in which groups share their noise: the intervals of "
+                    "its differences need independent noise; release it alone"
                 )
         self._pipeline: BatchPipeline = first.runner.batches
         self._planned = self._pipeline.plan([(query.plan, query.view) for query in queries])
