@@ -76,7 +76,7 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Testing, Exp
         Like `anytime_arrays`, with population intervals; None if no number has one.
     tested_arrays : IntervalArrays, callable or None
         Like `population_arrays`, with intervals for `test`; None if these are those.
-    sampled : SampledAs or None
+    sampled : SampledAs, callable or None
         What `test` needs to know of the population intervals; None where their widths have no common meaning.
     group_values : sequence of frozenset
         For each group, expressions with the value that they have in all of its rows: groups in which one has different
@@ -120,7 +120,7 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Testing, Exp
     population_arrays: Deferred[IntervalArrays] = Deferred()  # noqa: RUF009  (a descriptor)
     anytime_population_arrays: Deferred[IntervalArrays] = Deferred()  # noqa: RUF009  (a descriptor)
     tested_arrays: Deferred[IntervalArrays] = Deferred()  # noqa: RUF009  (a descriptor)
-    sampled: SampledAs | None = None
+    sampled: Deferred[SampledAs] = Deferred()  # noqa: RUF009  (a descriptor)
     group_values: Sequence[frozenset[tuple[Any, Key]]] = field(default=(), repr=False)
     is_refined: bool = False
     source: Estimates | None = field(default=None, repr=False)

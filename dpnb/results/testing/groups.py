@@ -53,7 +53,7 @@ class GroupErrors(NamedTuple):
     @property
     def variance(self) -> Cells:
         """The variance of each group, such that those of contrasts are at most what they are for independent groups."""
-        with np.errstate(over="ignore"):
+        with np.errstate(all="ignore"):
             return np.asarray(self.noise + self.sampling * (1 if self.apart else len(self.value)))
 
     @property
