@@ -38,13 +38,14 @@ from dpnb.render.tables import (
     rows_of,
     shown_as,
     table_html,
+    table_latex,
     table_markdown,
     table_text,
 )
 from dpnb.results.answer import Answer
 from dpnb.results.batch import TableWithMargins
 from dpnb.results.bounds import BoundsAnswer
-from dpnb.results.display import to_html, to_markdown, to_text
+from dpnb.results.display import to_html, to_latex, to_markdown, to_text
 from dpnb.results.fit import NO_INTERVALS, FitResult
 from dpnb.results.tables.comparison import Comparison
 from dpnb.results.tables.table import UNKNOWN, Estimates
@@ -201,6 +202,12 @@ def _footer_html(estimates: Estimates) -> str:
 def estimates_markdown(estimates: Estimates) -> str:
     """The table of estimates as Markdown; a single number as a table with one row."""
     return table_markdown(_head(estimates), _body(estimates), left=len(estimates.names))
+
+
+@to_latex.register
+def estimates_latex(estimates: Estimates) -> str:
+    """The table of estimates in LaTeX."""
+    return table_latex(_head(estimates), _body(estimates), left=len(estimates.names))
 
 
 def _wide(estimates: Estimates) -> bool:

@@ -30,9 +30,9 @@ class LibraryCallError(PlanError):
     nothing.  It is not an `AttributeError`, which the library might take for a missing attribute.
     """
 
-    def __init__(self, library: str, examples: Mapping[str, str]) -> None:
+    def __init__(self, library: str, function: str, examples: Mapping[str, str]) -> None:
         super().__init__(f"{library}: needs rows, which a private table never shows")
-        self._library, self._examples = library, examples
+        self._called, self._examples = Call(library, function), examples
 
     def __reduce__(self) -> tuple[type[PlanError], tuple[str]]:
         return PlanError, (str(self),)
@@ -40,7 +40,7 @@ class LibraryCallError(PlanError):
     def __str__(self) -> str:
         # Not `self.__traceback__`, which marimo shows shortened.
         whole: TracebackType | None = BaseException.__dict__["__traceback__"].__get__(self)
-        call = _called(whole) or Call(self._library)
+        call = _called(whole) or self._called
         remedy = counterpart(call, self._examples)
         name = ".".join(part for part in (call.library, call.words) if part)
         return printable(f"{name}: needs rows, which a private table never shows; use {remedy}")
@@ -53,7 +53,7 @@ def refusal_for_caller(examples: Mapping[str, str]) -> None:
     """
     called = calling_function()
     if called is not None:
-        raise LibraryCallError(called[0], examples)
+        raise LibraryCallError(*called, examples)
 
 
 def refuse_request_for_rows(attribute: str, examples: Callable[[], Mapping[str, str]]) -> None:

@@ -135,7 +135,10 @@ def counterpart(call: Call, examples: Mapping[str, str]) -> str:
 
 _SUMMARIES = "{number}.mean(), {number}.quantile([0.1, 0.9]) or {category}.value_counts()"
 _DRAWN = "{number}.histogram(20)" + SHOWN + ", which draws noisy counts"
-_FORMULA = "df.regress('outcome ~ x1 + x2'), with your columns, or family='logistic' for a condition"
+_FORMULA = (
+    "df.regress('outcome ~ x1 + x2'), with your columns, or family='logistic' for a condition, or weights=... for WLS; "
+    "a weighted mean is {number}.mean(weights=...)"
+)
 _MEANS = "df.groupby({category_name})[{number_name}].mean(population=True)" + TESTED
 _MEDIANS = "df.groupby({category_name})[{number_name}].median()" + TESTED
 _PAIRS = "({number} - {number2}).mean(population=True)" + TESTED[:-1] + "0)"
@@ -274,14 +277,20 @@ def _family(call: Call) -> str:
     return f", family={family!r}" if family else ""
 
 
+def _weights(call: Call) -> str:
+    """``, weights=...`` for weighted least squares."""
+    weights = call.arguments.get("weights")
+    return f", weights={own_name(weights)!r}" if hasattr(weights, "_node") else ""
+
+
 def _formula(call: Call) -> str:
-    return f"{call.selected(call.value('data'))}.regress({call.code('formula')}{_family(call)})"
+    return f"{call.selected(call.value('data'))}.regress({call.code('formula')}{_family(call)}{_weights(call)})"
 
 
 def _regression(call: Call) -> str:
     outcome, on = call.value("endog", "y"), call.value("exog", "X", "x")
     names = [own_name(on)] if hasattr(on, "_node") else list(on._view.columns)
-    return f"{call.selected(outcome)}.regress({own_name(outcome)!r}, on={names!r}{_family(call)})"
+    return f"{call.selected(outcome)}.regress({own_name(outcome)!r}, on={names!r}{_family(call)}{_weights(call)})"
 
 
 def _intercept(call: Call) -> str:
