@@ -31,12 +31,13 @@ from dpnb.frame.lookup import Joins
 from dpnb.frame.query_text import TextQueries
 from dpnb.frame.regressions import Regressions
 from dpnb.frame.selection import Loc
+from dpnb.frame.studies.survival import Survivals
 from dpnb.query.query import Query
 from dpnb.results.display import Explanation, to_html, to_text
 
 
 @describe_options
-class Frame(ColumnwiseAggregations, Regressions, Grouping, Joins, TextQueries, NumpyFunctions):
+class Frame(ColumnwiseAggregations, Regressions, Survivals, Grouping, Joins, TextQueries, NumpyFunctions):
     """A view of the private table, used like a pandas DataFrame.  Every method returns a new view or a query.
 
     A column is ``frame["age"]``, or ``frame.age`` unless a method has this name.  ``frame["new"] = expression`` adds a
