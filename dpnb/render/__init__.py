@@ -14,8 +14,20 @@
 ``explanations``  one explanation for each refusal and warning
 ``report_page``   disclosure statements: in a few lines, and as a page
 ``sessions``      a session's state, and its connection
+``studies``       survival curves
 """
 
 from dpnb.render import answers, batches, history, previews, regressions, report_page, schemas, selections
+from dpnb.render.studies import survival
 
-__all__ = ["answers", "batches", "history", "previews", "regressions", "report_page", "schemas", "selections"]
+__all__ = [
+    "answers",
+    "batches",
+    "history",
+    "previews",
+    "regressions",
+    "report_page",
+    "schemas",
+    "selections",
+    "survival",
+]

@@ -17,7 +17,7 @@ from itertools import pairwise
 from typing import Any
 
 from dpnb._plan.constants import number
-from dpnb._plan.expressions.dtypes import OPEN_END, Boolean, Numeric
+from dpnb._plan.expressions.dtypes import OPEN_END, Boolean, Categorical, Numeric
 from dpnb._plan.expressions.nodes import Compare, Cut, Expression, Literal, Lookup, Where, negative
 from dpnb._plan.expressions.rules import dtype_of, is_zero_or_one, numeric_dtype_of
 from dpnb._plan.expressions.text import words
@@ -127,9 +127,10 @@ def _event(node: Expression, view: TableView, example: str) -> Expression:
     kind = dtype_of(node, view.schema)
     if isinstance(kind, Boolean):
         return node
-    counted = as_number(node, view.schema)
-    if isinstance(dtype_of(counted, view.schema), Numeric) and is_zero_or_one(counted, view.schema):
-        return Compare("==", counted, Literal(1))
+    if isinstance(kind, Categorical) and set(kind.values) == {0, 1}:  # also of truth values
+        return Compare("==", node, Literal(next(value for value in kind.values if value)))
+    if isinstance(kind, Numeric) and is_zero_or_one(node, view.schema):
+        return Compare("==", node, Literal(1))
     raise PlanError(
         f"survival: the event {words(node)} must be a condition, or a number that is 0 or 1; compare it with the value "
         f"that means the event, as in {example}"

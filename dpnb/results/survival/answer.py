@@ -85,16 +85,16 @@ class SurvivalAnswer(Estimates):
         """
         level = exact(confidence, name="survival: confidence")
         totals, scales = counts.arrays.unclipped[0][:, 0], counts.arrays.noise_scale[:, 0]
-        curves = SurvivalCurves.of(totals, float(scales[0]), len(layout.keys), rows, float(1 - level))
-        noise = curves.band("noise")
+        curves = SurvivalCurves(totals, float(scales[0]), len(layout.keys), rows, float(1 - level))
+        population = curves.population
         shared = frozenset().union(*counts.measurement_ids)
         return cls(
             description=layout.described(counts.plan),
             names=layout.names,
             keys=layout.keys,
             outputs=("time", layout.ends[1:]),
-            arrays=noise,  # type: ignore[arg-type]  # noise has errors
-            population_arrays=curves.band("population"),
+            arrays=curves.band(curves.noise),
+            population_arrays=None if population is None else curves.band(population),
             confidence=float(level),
             simultaneous=True,
             notice=counts.notice,

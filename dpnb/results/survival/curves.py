@@ -21,7 +21,6 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,8 +33,6 @@ DRAWS = 1000
 
 CLEAR = 2.5
 """How many standard deviations of its noise a number at risk is, at least, where the curve is known."""
-
-Kind = Literal["noise", "population"]
 
 
 @dataclass(frozen=True)
@@ -69,72 +66,74 @@ class SurvivalCurves:
     """Survival curves of groups at the ends of periods, and their errors."""
 
     totals: Cells  # the released cumulative counts, shape (cells,)
-    fitted: Cells  # the nearest ones that do not fall
     scale: float  # the standard deviation of the noise of the first one
     groups: int
     rows: SampledRows
-    known: NDArray[np.bool_]  # shape (groups, periods)
-    noise: CurveErrors
-    population: CurveErrors | None  # None for a census
+    alpha: float  # with which a band misses
 
-    @classmethod
-    def of(cls, totals: Cells, scale: float, groups: int, rows: SampledRows, alpha: float) -> SurvivalCurves:
-        """The curves of released cumulative counts, with bands that miss with probability `alpha`."""
-        random, fitted = _random(totals), consistent(totals)
-        noise = _noise(random, totals, scale)
-        released = PeriodCounts.of(totals, groups).at_risk[..., :-1]
-        clear = released > CLEAR * scale * at_risk_scales(groups, released.shape[1])
-        known = np.logical_and.accumulate(clear, axis=-1)
-        counts = PeriodCounts.of(fitted, groups)
-
-        def errors(added: Cells) -> CurveErrors:
-            simulated = PeriodCounts.of(consistent(fitted + added), groups).survival - counts.survival
-            covariance = np.einsum("dgk,dgl->gkl", simulated, simulated) / DRAWS
-            spread = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
-            ratio = np.divide(np.abs(simulated), spread, out=np.zeros_like(simulated), where=known & (spread > 0))
-            return CurveErrors(covariance, float(np.quantile(ratio.max(axis=(1, 2)), 1 - alpha)))
-
-        sampling = np.sqrt(rows.factor * np.maximum(np.diff(fitted, prepend=0.0), 0.0))
-        sampled = noise + (sampling * random.standard_normal(noise.shape)).cumsum(axis=1)
-        population = errors(sampled) if rows.remaining else None
-        return cls(totals, fitted, scale, groups, rows, known, errors(noise), population)
+    @cached_property
+    def fitted(self) -> Cells:
+        """The nearest cumulative counts that do not fall."""
+        return consistent(self.totals)
 
     @cached_property
     def counts(self) -> PeriodCounts:
         """Events and rows at risk, of the cumulative counts that do not fall."""
         return PeriodCounts.of(self.fitted, self.groups)
 
-    def simulated_noise(self) -> Cells:
-        """The noise of cumulative counts in simulated tables, shape (draws, cells)."""
-        return _noise(_random(self.totals), self.totals, self.scale)
-
-    def errors(self, kind: Kind) -> CurveErrors | None:
-        """The errors of a kind; None if there are none."""
-        return self.noise if kind == "noise" else self.population
+    @cached_property
+    def known(self) -> NDArray[np.bool_]:
+        """Where the curves are known, shape (groups, periods)."""
+        released = PeriodCounts.of(self.totals, self.groups).at_risk[..., :-1]
+        clear = released > CLEAR * self.scale * at_risk_scales(self.groups, released.shape[1])
+        return np.logical_and.accumulate(clear, axis=-1)
 
     @property
     def survival(self) -> Cells:
         """The curves, NaN where they are unknown; shape (groups, periods)."""
-        return np.where(self.known, np.minimum(self.counts.survival, 1.0), np.nan)
+        return np.where(self.known, self.counts.survival, np.nan)
 
-    def band(self, kind: Kind) -> IntervalArrays | None:
-        """The curves with their band; where they are unknown it reaches from 0 to its last limit."""
-        errors = self.errors(kind)
-        if errors is None:
+    # --- simulated errors --------------------------------------------------------------------------------------------
+
+    def simulated_noise(self, random: np.random.Generator | None = None) -> Cells:
+        """The noise of cumulative counts in simulated tables, shape (draws, cells)."""
+        normal = (random or self._random()).standard_normal((DRAWS, len(self.totals)))
+        return self.scale * noise_of_totals(normal)
+
+    @cached_property
+    def noise(self) -> CurveErrors:
+        """The errors through the noise."""
+        return self._errors(self.simulated_noise())
+
+    @cached_property
+    def population(self) -> CurveErrors | None:
+        """The errors through noise and sampling; None for a census."""
+        if not self.rows.factor:
             return None
-        value = self.survival
-        reach = errors.factor * errors.scale
+        random = self._random()
+        noise = self.simulated_noise(random)
+        spread = np.sqrt(self.rows.factor * np.maximum(np.diff(self.fitted, prepend=0.0), 0.0))
+        return self._errors(noise + (spread * random.standard_normal(noise.shape)).cumsum(axis=1))
+
+    def _errors(self, added: Cells) -> CurveErrors:
+        """The errors of curves, from those of cumulative counts in simulated tables."""
+        simulated = PeriodCounts.of(consistent(self.fitted + added), self.groups).survival - self.counts.survival
+        covariance = np.matmul(simulated.transpose(1, 2, 0), simulated.transpose(1, 0, 2)) / DRAWS
+        spread = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
+        ratio = np.divide(np.abs(simulated), spread, out=np.zeros_like(simulated), where=self.known & (spread > 0))
+        return CurveErrors(covariance, float(np.quantile(ratio.max(axis=(1, 2)), 1 - self.alpha)))
+
+    def _random(self) -> np.random.Generator:
+        """Random numbers that follow from released ones; no noise of an answer is drawn from them."""
+        digest = hashlib.sha256(np.ascontiguousarray(self.totals, "<f8").tobytes()).digest()
+        return np.random.default_rng(int.from_bytes(digest[:16], "little"))
+
+    # --- bands -------------------------------------------------------------------------------------------------------
+
+    def band(self, errors: CurveErrors) -> IntervalArrays:
+        """The curves with a band; where they are unknown it reaches from 0 to its last limit."""
+        value, reach = self.survival, errors.factor * errors.scale
         raw = value, np.where(self.known, value - reach, -np.inf), np.where(self.known, value + reach, np.inf)
         high = np.minimum.accumulate(np.minimum(raw[2], 1.0), axis=1)
         low = np.maximum.accumulate(np.maximum(raw[1], 0.0)[:, ::-1], axis=1)[:, ::-1]
         return IntervalArrays(value, low, high, self.noise.scale, raw, ~self.known)
-
-
-def _random(totals: Cells) -> np.random.Generator:
-    """Random numbers that follow from released ones; no noise of an answer is drawn from them."""
-    digest = hashlib.sha256(np.ascontiguousarray(totals, "<f8").tobytes()).digest()
-    return np.random.default_rng(int.from_bytes(digest[:16], "little"))
-
-
-def _noise(random: np.random.Generator, totals: Cells, scale: float) -> Cells:
-    return scale * noise_of_totals(random.standard_normal((DRAWS, len(totals))))
