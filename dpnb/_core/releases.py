@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -197,13 +197,14 @@ class ReleasePipeline(NotCopyable):
         """The population intervals of an answer; None without any."""
         sampled = self.account.sampled
 
-        def arranged(anytime: bool) -> IntervalArrays | None:
-            found = reader.population_arrays(sampled, squares, anytime=anytime)
+        def arranged(find: Callable[..., IntervalArrays | None], **kind: bool) -> IntervalArrays | None:
+            found = find(sampled, squares, **kind)
             return found if found is None or table is None else table.arranged(found)
 
         return {
-            "population_arrays": lambda: arranged(anytime=False),
-            "anytime_population_arrays": lambda: arranged(anytime=True),
+            "population_arrays": partial(arranged, reader.population_arrays),
+            "anytime_population_arrays": partial(arranged, reader.population_arrays, anytime=True),
+            "tested_arrays": partial(arranged, reader.tested_arrays),
             "sampled": reader.sampled_as(sampled, squares),
         }
 

@@ -42,6 +42,9 @@ from dpnb._plan.measurements import (
 )
 from dpnb._plan.regression import describe_model, is_class
 
+WITH_POPULATION = " with a population interval"
+"""What follows the words of a statistic whose sampling error is measured with it."""
+
 
 def describe_aggregation(aggregation: Measured, view: AnyView) -> str:
     """An aggregation and its view in words."""
@@ -49,7 +52,7 @@ def describe_aggregation(aggregation: Measured, view: AnyView) -> str:
         statistic = aggregation.parts[0].aggregation
         if isinstance(view, StandardErrorView):
             return f"standard error of the {_words(statistic, PlainView())}"
-        return f"{_words(statistic, view)} with a population interval"
+        return _words(statistic, view) + WITH_POPULATION
     if isinstance(view, StepView):
         return f"step of the {_step_words(aggregation)}"
     if isinstance(aggregation, JointAggregation):

@@ -73,7 +73,7 @@ def _test(test: HypothesisTest) -> Shown:
         freedom = "" if test.df is None else f" with {test.df:,} degree{'' if test.df == 1 else 's'} of freedom"
         facts.append(("statistic", f"{'z' if test.df is None else 'chi-square'} = {test.statistic:.2f}{freedom}"))
         facts.append(("p-value", _p_text(test.pvalue)))
-    facts.append(("null hypothesis", test.decision))
+    facts.append(("outcome", test.decision))
     estimate = test.estimate
     if estimate is not None:
         ((_, value, _),), ends = rows_of(estimate), population_texts(estimate)

@@ -20,7 +20,7 @@ __all__ = ["RegressionAnswer", "RegressionResult", "RegressionSummary"]
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class RegressionAnswer(RegressionMethods, Answer):
+class RegressionAnswer(RegressionMethods, Answer):  # type: ignore[misc]  # `test` takes terms
     """A released linear regression: an answer with the methods of a result of statsmodels.
 
     Parameters
@@ -60,7 +60,7 @@ class RegressionAnswer(RegressionMethods, Answer):
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class RegressionResult(RegressionMethods, Estimates):
+class RegressionResult(RegressionMethods, Estimates):  # type: ignore[misc]  # `test` takes terms
     """A regression that was released in several steps: estimates with the methods of a result of statsmodels.
 
     Parameters

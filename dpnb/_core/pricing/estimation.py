@@ -28,6 +28,8 @@ from dpnb._plan.measurements import (
     QuantilesView,
     StandardErrorView,
     Sum,
+    is_regression,
+    products_of,
 )
 from dpnb._plan.plan import describe_plan
 from dpnb._target import Keys
@@ -154,9 +156,20 @@ class EstimateReader:
             found = self._population(refinement, refinement.anytime_radius(self._alpha / 4), error).within(found)
         return None if np.isnan(found.low).all() else found
 
+    def tested_arrays(self, sampled: Fraction, squares: Squares | None = None) -> IntervalArrays | None:
+        """As `population_arrays` of a first observation, for tests; None where these do for them."""
+        measured = squares is not None or products_of(self.query.plan.aggregation) is not None
+        if not measured or is_regression(self.request.view) or not sampled < 1:
+            return None
+        refinement = self.refinement
+        error = SamplingError(self._z, float(1 - sampled), squares, for_test=True)
+        return self._population(refinement, refinement.radius(self._alpha), error)
+
     def sampled_as(self, sampled: Fraction, squares: Squares | None = None) -> Sampled:
         """What tests need to know of the population intervals; `sampled` and `squares` as there."""
-        return sampled_as(self.query, self.request.view, SamplingError(self._z, float(1 - sampled), squares))
+        return sampled_as(
+            self.query, self.request.view, self.schema, SamplingError(self._z, float(1 - sampled), squares)
+        )
 
     @property
     def _share(self) -> Fraction:

@@ -42,9 +42,31 @@ _LIBRARIES: dict[str, str] = {
     "plotly": _PLOTS,
     **dict.fromkeys(["statsmodels", "patsy", "formulaic"], _FORMULA),
     "sklearn": _REGRESSION,
-    "scipy": "{number}.corr({number2}), {number}.std() or {number}.quantile([0.25, 0.75])",
+    "scipy": "{number}.corr({number2}), {number}.std() or {number}.quantile([0.25, 0.75]); answers have .test(...)",
 }
 """What to write instead of any function of a library."""
+
+_MEANS = "df.groupby({category_name})[{number_name}].mean(population=True).release(share=0.05).test()"
+_MEDIANS = "df.groupby({category_name})[{number_name}].median().release(share=0.05).test()"
+_PAIRS = "({number} - {number2}).mean(population=True).release(share=0.05).test(0)"
+_TABLE = "dpnb.crosstab({category}, {category2}).release(share=0.05).test()"
+_SHARES = "{condition}.groupby({category2}).mean().release(share=0.05).test()"
+_CORRELATION = "{number}.corr({number2}).release(share=0.05).population(share=0.05).test(0)"
+_SPREADS = "df.groupby({category_name})[{number_name}].var().release(share=0.05).population(share=0.05).test()"
+_TESTS: dict[str, str] = {
+    **dict.fromkeys(["ttest_ind", "f_oneway", "anova_oneway", "ztest", "alexandergovern", "tukey_hsd"], _MEANS),
+    **dict.fromkeys(["mannwhitneyu", "kruskal", "median_test", "ranksums", "brunnermunzel", "mood"], _MEDIANS),
+    **dict.fromkeys(["ttest_rel", "wilcoxon"], _PAIRS),
+    "ttest_1samp": "{number}.mean(population=True).release(share=0.05).test(0), with your value for 0",
+    **dict.fromkeys(["chi2_contingency", "fisher_exact", "barnard_exact", "boschloo_exact"], _TABLE),
+    **dict.fromkeys(["chisquare", "power_divergence"], "{category}.value_counts().release(share=0.05).test()"),
+    **dict.fromkeys(["proportions_ztest", "proportions_chisquare", "test_proportions_2indep"], _SHARES),
+    **dict.fromkeys(["binomtest", "binom_test"], "{condition}.mean().release(share=0.05).test(0.5)"),
+    **dict.fromkeys(["pearsonr", "spearmanr", "kendalltau"], _CORRELATION),
+    "linregress": "df.regress({number_name}, on=[{number2_name}], population=True).release(share=0.05).test()",
+    **dict.fromkeys(["levene", "bartlett", "fligner"], _SPREADS),
+}
+"""What to write instead of a test of scipy or statsmodels, by its name."""
 
 _PROTOCOLS = ("__dataframe__", "__arrow_c_stream__", "__arrow_c_array__", "toPandas", "index", "_get_numeric_data")
 """Attributes by which a library asks for rows."""
@@ -62,10 +84,11 @@ def refusal_for_caller(examples: Mapping[str, str]) -> None:
     if called is None:
         return
     library, function = called
-    remedy = _FUNCTIONS.get(called) or _LIBRARIES.get(library, _SUMMARIES)
+    test = _TESTS.get(function) if library in ("scipy", "statsmodels") else None
+    remedy = _FUNCTIONS.get(called) or test or _LIBRARIES.get(library, _SUMMARIES)
     if remedy is _REGRESSION and examples["number"] == examples["number2"]:  # a view of the explaining columns alone
         remedy = _REGRESSION.replace("{number_name}", "outcome").replace("{number2_name}", "{number_name}")
-    name = f"{library}.{function}" if called in _FUNCTIONS else library
+    name = f"{library}.{function}" if called in _FUNCTIONS or test else library
     raise PlanError(f"{name}: needs rows, which a private table never shows; use {remedy.format_map(examples)}")
 
 

@@ -15,6 +15,8 @@ u adds to the numerator and denominator of a ratio theta = S/N, and M = sum over
   products (`dpnb.results.estimates.least_squares`).
 * Otherwise M is a sum of squares or products of what units add, measured in addition (`dpnb._compile.products`); its
   noise scale is added to it once, since M enters with its root: without that, coverage falls where M is small.
+  For tests less is added, what keeps their level at 5% (`dpnb.results.newton` derives it): with s the noise scale of M
+  and V the whole variance, s itself or ``(1 + z^2)/4 s^2/V``, the smaller one.
 * Where units have up to k rows and M was not measured: by the inequality of Cauchy and Schwarz it is at most k times
   the M of rows taken as units.
 * A sample of a fraction F of the population at random: M is multiplied by 1 - F (Cochran 1977, *Sampling Techniques*,
@@ -31,6 +33,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -66,6 +69,8 @@ from dpnb.results.estimates.quantiles import Sampling as RankSampling
 from dpnb.results.estimates.quantiles import quantiles
 from dpnb.schema import Schema
 
+Z_SQUARED = 1.959963984540054**2
+
 Reach = tuple[Cells, Cells]
 """Distances from the estimate to the lower and upper limit, each of shape (cells,)."""
 
@@ -75,8 +80,8 @@ class Sampled:
     """What the sampling error of an answer is computed with, for tests of the answer."""
 
     z: float  # half-width of its population intervals, in standard deviations
-    is_count: bool = False
-    count_variance: float | None = None  # the largest ratio of a count's sampling variance and its mean, if not measured
+    statistic: Literal["count", "share"] | None = None
+    ratio: float | None = None  # of a count or share, if M is not measured: M over that of independent rows, at most
 
 
 @dataclass(frozen=True)
@@ -91,6 +96,7 @@ class SamplingError:
     remaining: float = 1.0  # 1 - F: the part of the population that was not drawn
     squares: tuple[Cells, Cells] | None = None
     additive: bool = False  # whether half-widths are added
+    for_test: bool = False  # whether to allow for the noise of M as much as a test needs it, on average
 
 
 def population(
@@ -191,8 +197,11 @@ class _SampledPart:
         own = self._measured(sums, sigma)
         squares = self.squares if own is None else own
         if squares is not None and (own is not None or np.isfinite(squares[0]).any()):
-            value, scale = (array[:, 0] for array in squares)
-            deviation = np.sqrt((np.maximum(value, 0.0) + scale) * self.error.remaining) / self._divisor
+            value, scale = np.maximum(squares[0][:, 0], 0.0), squares[1][:, 0]
+            if self.error.for_test:
+                whole = np.maximum(value + (self.noise.noise_scale[:, 0] * self._divisor) ** 2, np.finfo(float).tiny)
+                scale = np.minimum(scale, (1 + Z_SQUARED) / 4 * scale**2 / whole)
+            deviation = np.sqrt((value + scale) * self.error.remaining) / self._divisor
             return (self.error.z * deviation,) * 2
         return self._without_squares()
 
@@ -277,14 +286,20 @@ class _SampledPart:
         return IntervalArrays(found.value, low, high, self.noise.noise_scale, whole_range=whole)
 
 
-def sampled_as(query: LinearQuery, view: AnyView, error: SamplingError) -> Sampled:
+def sampled_as(query: LinearQuery, view: AnyView, schema: Schema, error: SamplingError) -> Sampled:
     """What the population intervals of a first observation are computed with."""
     aggregation, _, _ = query.parts[0]
-    is_count = isinstance(aggregation, Count | CountUnits) and isinstance(view, PlainView)
-    if not is_count or error.squares is not None or query.clip_squared is not None:
-        return Sampled(error.z, is_count)
+    statistic: Literal["count", "share"] | None = None
+    if isinstance(view, PlainView):
+        if isinstance(aggregation, Count | CountUnits):
+            statistic = "count"
+        elif isinstance(aggregation, Mean) and is_zero_or_one(aggregation.column, schema):
+            statistic = "share"
+    is_measured = error.squares is not None or products_of(query.plan.aggregation) is not None
+    if statistic is None or is_measured or query.clip_squared is not None:
+        return Sampled(error.z, statistic)
     rows = 1.0 if isinstance(aggregation, CountUnits) else max_rows_in_cell(query.contribution_bounds)
-    return Sampled(error.z, is_count, None if rows is None else rows * error.remaining)
+    return Sampled(error.z, statistic, None if rows is None else rows * error.remaining)
 
 
 SAMPLED_MOMENTS = ("count", "mean", "var", "std", "cov", "corr")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnb._plan.suggestions import calling_function
+from dpnb._plan.suggestions import calling_function, calling_test
 from dpnb.errors import AnswerAttributeError, RequestError
 from dpnb.results.display import to_markdown, to_picture
 
@@ -112,7 +112,13 @@ class Exports:
         to_pandas: Callable[[], pd.DataFrame]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        """The estimates without their intervals; refused where pandas would lose their groups too."""
+        """The estimates without their intervals; refused where pandas would lose their groups too, and to tests."""
+        test = calling_test()
+        if test is not None:
+            raise RequestError(
+                f"{test}: would take {self.description} as exact, and find too much; use .test(...) of the answer, "
+                "which knows of its noise, or .estimate where the numbers themselves are meant"
+            )
         library, function = calling_function() or ("", "")
         if library == "pandas" and function in CONSTRUCTORS:
             raise RequestError(

@@ -9,17 +9,20 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from dpnb._plan.description import WITH_POPULATION
 from dpnb._protocol.glossary import IN_THE_POPULATION
 from dpnb.accounting.exact import Number, exact
 from dpnb.errors import InvalidValueError, RequestError
 from dpnb.results.estimates.noisy import Cells, IntervalArrays
 from dpnb.results.tables.intervals import Intervals
-from dpnb.results.testing.groups import GroupErrors, Slope, equality, of_value, trend
-from dpnb.results.testing.hypothesis import HypothesisTest, Statistic
+from dpnb.results.testing.groups import GroupErrors, Slope, equality, of_value, trend, under_equality
+from dpnb.results.testing.hypothesis import UNKNOWN, HypothesisTest, Statistic
 from dpnb.results.testing.independence import MAX_CELLS, independence
 from dpnb.schema import Key, plain
 
-CONSERVATIVE = "a unit may be in several groups, and any dependence of their errors is allowed for: the test is conservative"
+CONSERVATIVE = (
+    "a unit may be in several groups, and any dependence of their errors is allowed for: the test is conservative"
+)
 """Remark about groups with units in common."""
 
 
@@ -40,6 +43,7 @@ class Testing(Intervals):
         outputs: Any
         notice: Any
         sampled: Any
+        tested_arrays: Any
         source: Any
         is_refined: Any
         group_values: Any
@@ -108,10 +112,10 @@ class Testing(Intervals):
                 f"test: a single number is tested against a value or another answer, as in answer.test(0); got "
                 f"{self.description}"
             )
-        chosen = self._chosen(groups)
+        chosen: Testing = self._chosen(groups)
         if scores is not None:
             return chosen._trend(_scores_of(scores, chosen.keys), level)
-        if len(self.names) > 1 and groups is None and self.sampled.is_count:
+        if len(self.names) > 1 and groups is None and self.sampled.statistic == "count":
             return self._independence(level)
         return chosen._equality(level)
 
@@ -141,8 +145,8 @@ class Testing(Intervals):
         between: Any = self - other
         if between.sampled is None:
             raise RequestError(
-                f"test: {self.description} and {other.description} have intervals of different kinds; release both with "
-                "the same final= and simultaneous="
+                f"test: {self.description} and {other.description} have intervals of different kinds; release "
+                "both with the same final= and simultaneous="
             )
         return between._result(  # type: ignore[no-any-return]
             f"{self.description} and {other.description} are equal",
@@ -153,8 +157,9 @@ class Testing(Intervals):
         )
 
     def _statistic(self, null: float) -> Statistic:
-        value, low, high = (float(end[0, 0]) for end in self._population().unclipped)
-        return of_value(value, low, high, self.sampled.z, null)
+        arrays = self._population()
+        value, low, high = (float(end[0, 0]) for end in arrays.unclipped)
+        return UNKNOWN if arrays.is_unknown.any() else of_value(value, low, high, self.sampled.z, null)
 
     def _equality(self, level: float) -> HypothesisTest:
         labels = [_label(key) for key in self.keys]
@@ -203,22 +208,23 @@ class Testing(Intervals):
                 "other; count one row of each unit, as in df.drop_duplicates(unit) before the groups"
             )
         order = [places[row, column] for row in rows for column in columns]
-        shaped = (array[order].reshape(len(rows), len(columns)) for array in errors[:3])
+        counts, noise, sampling = (array[order].reshape(len(rows), len(columns)) for array in errors[:3])
         return self._result(
             f"{self.names[0]} and {self.names[1]} are independent",
             "chi-square test of independence, with the covariance of the noise",
-            independence(*shaped, self.sampled.count_variance),
+            independence(counts, noise, sampling, self.sampled.ratio),
             level,
         )
 
     # --- errors ----------------------------------------------------------------------------------------------------
 
     def _population(self) -> IntervalArrays:
-        arrays: IntervalArrays = self.population_arrays
-        return arrays
+        """The estimates with the intervals that decide; without limits where the noise leaves no estimate."""
+        arrays: IntervalArrays | None = self.tested_arrays or self.population_arrays
+        return arrays or self.arrays.widened(*np.full((2, *self.arrays.value.shape), np.nan))
 
     def _errors(self, *, pooled: bool = True) -> GroupErrors:
-        """The estimates with their variances; those of counts at their common mean if `pooled`."""
+        """The estimates with their variances; those of counts and shares at their common value if `pooled`."""
         self._refuse_shared_noise()
         wider = self._population()
         z = self.sampled.z
@@ -227,8 +233,8 @@ class Testing(Intervals):
             value, low, high = (end[:, 0] for end in self.arrays.unclipped)
             noise, sampling = ((high - low) / 2 / z) ** 2, ((below + above) / 2 / z) ** 2
             noise = np.where(wider.has_whole_range[:, 0] | np.isnan(wider.low[:, 0]), np.nan, noise)
-            if pooled and self.sampled.count_variance is not None:
-                sampling = np.full_like(value, self.sampled.count_variance * max(float(value.mean()), 0.0))
+            if pooled and self.sampled.ratio is not None:
+                sampling = under_equality(value, sampling, z, self.sampled)
         return GroupErrors(value, noise, sampling, _are_all_apart(self.group_values))
 
     def _slope(self, slope: Slope) -> Any:
@@ -239,9 +245,7 @@ class Testing(Intervals):
         def arrays(deviation: Cells) -> IntervalArrays:
             low, high = value - z * deviation, value + z * deviation
             unknown = np.isnan(low)
-            return IntervalArrays(
-                value, np.where(unknown, -np.inf, low), np.where(unknown, np.inf, high), noise
-            )
+            return IntervalArrays(value, np.where(unknown, -np.inf, low), np.where(unknown, np.inf, high), noise)
 
         whole = self._with(
             f"slope of {self.description} over the scores",
@@ -264,7 +268,7 @@ class Testing(Intervals):
                 f"test: has several numbers of each group or of the table; select one, as in answer[{name}]; got "
                 f"{self.description}"
             )
-        if self.population_arrays is None:
+        if self.population_arrays is None and not self.arrays.is_unknown.all():
             raise RequestError(
                 f"test: needs population intervals, and the sampling error of {self.description} is not known; "
                 f"{self._population_remedy}"
@@ -314,7 +318,7 @@ class Testing(Intervals):
         remarks: tuple[str, ...] = (),
     ) -> HypothesisTest:  # fmt: skip
         return HypothesisTest(
-            null=f"{IN_THE_POPULATION}, {null}",
+            null=_in_words(null),
             method=method,
             statistic=found.value,
             df=found.df,
@@ -326,7 +330,7 @@ class Testing(Intervals):
         )
 
     def _renamed(self, found: HypothesisTest, null: str) -> HypothesisTest:
-        return replace(found, null=f"{IN_THE_POPULATION}, {null}")
+        return replace(found, null=_in_words(null))
 
 
 # --- arguments --------------------------------------------------------------------------------------------------------
@@ -336,6 +340,10 @@ def _listed(groups: object) -> list[Any]:
     if not isinstance(groups, list | tuple | set | frozenset | np.ndarray) or len(groups) == 0:
         raise RequestError(f"test: groups must be a list of keys; got {groups!r}")
     return list(groups)
+
+
+def _in_words(null: str) -> str:
+    return f"{IN_THE_POPULATION}, {null.replace(WITH_POPULATION, '')}"
 
 
 def _label(key: tuple[Key, ...]) -> str:

@@ -342,8 +342,8 @@ class Operators(Generic[E]):
         refined = self.is_refined or other.is_refined
         apart = are_apart(self.group_values, other.group_values)
 
-        def sampled(*, anytime: bool) -> IntervalArrays | None:
-            mine, others = (with_sampling(one, apart, anytime=anytime) for one in (self, other))
+        def sampled(*, anytime: bool, tested: bool = False) -> IntervalArrays | None:
+            mine, others = (with_sampling(one, apart, anytime=anytime, tested=tested) for one in (self, other))
             return None if mine is None or others is None else combine(mine, others)
 
         return replace(
@@ -352,6 +352,7 @@ class Operators(Generic[E]):
             anytime_arrays=anytime,
             population_arrays=sampled(anytime=refined),
             anytime_population_arrays=sampled(anytime=True),
+            tested_arrays=None if refined else sampled(anytime=False, tested=True),
             group_values=tuple(
                 mine & others
                 for mine, others in zip(self.group_values, repeated(other.group_values, len(id_pairs)), strict=False)

@@ -60,6 +60,7 @@ class RegressionMethods:
         has_intervals: Any
         notice: Any
         measured: Any
+        outputs: Any
 
     @property
     def numbers(self) -> RegressionNumbers:
@@ -168,9 +169,7 @@ class RegressionMethods:
         columns = {f"{prefix}low": arrays.low[0], f"{prefix}high": arrays.high[0]}
         return pd.DataFrame(columns, index=self._names)
 
-    def test(
-        self, terms: object = None, *, value: Number = 0, alpha: Number = 0.05, **others: object
-    ) -> HypothesisTest:
+    def test(self, terms: object = None, *, value: Number = 0, alpha: Number = 0.05) -> HypothesisTest:
         """Test that coefficients are 0 in the population, or another value: all of them at once, by Wald's test; free.
 
         Parameters
@@ -181,8 +180,6 @@ class RegressionMethods:
             What each of the coefficients is under the null hypothesis.
         alpha : Number, default 0.05
             The level of the decision, > 0 and < 1.
-        **others
-            Refused: groups and scores are those of answers by group.
 
         Returns
         -------
@@ -206,12 +203,11 @@ class RegressionMethods:
         >>> answer.test().df
         2
         """
-        if others:
-            raise RequestError(f"test: has no argument {min(others)!r} for a regression; name its terms")
         level, null = level_of_test(alpha), float(exact(value, name="test: value"))
-        self._standard_errors("test")
-        self._refuse_refined("test")
         numbers = self.numbers
+        if numbers.unknown is None:
+            self._standard_errors("test")
+        self._refuse_refined("test")
         chosen = chosen_terms(numbers.terms, terms)
         covariance = numbers.noise + (0.0 if numbers.sampling is None else numbers.sampling)
         found = wald(self.arrays.displayed[0][chosen], covariance[np.ix_(chosen, chosen)], null)
@@ -225,7 +221,7 @@ class RegressionMethods:
             df=found.df,
             pvalue=found.pvalue,
             alpha=level,
-            estimate=self[names[0]] if single and self.population_arrays is not None else None,  # type: ignore[index]
+            estimate=self[self.outputs[1][chosen[0]]] if single else None,  # type: ignore[index]  # estimates
             notice=self.notice,
         )
 

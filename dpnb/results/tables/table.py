@@ -75,6 +75,8 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Testing, Exp
         Like `arrays`, with population intervals, NaN where there is none; None if no number has one.
     anytime_population_arrays : IntervalArrays, callable or None
         Like `anytime_arrays`, with population intervals; None if no number has one.
+    tested_arrays : IntervalArrays, callable or None
+        Like `population_arrays`, with intervals for `test`; None if these are those.
     sampled : Sampled or None
         What `test` needs to know of the population intervals; None where their widths have no common meaning.
     group_values : sequence of frozenset
@@ -118,6 +120,7 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Testing, Exp
     anytime_arrays: Deferred[IntervalArrays] = Deferred()  # noqa: RUF009  (a descriptor)
     population_arrays: Deferred[IntervalArrays] = Deferred()  # noqa: RUF009  (a descriptor)
     anytime_population_arrays: Deferred[IntervalArrays] = Deferred()  # noqa: RUF009  (a descriptor)
+    tested_arrays: Deferred[IntervalArrays] = Deferred()  # noqa: RUF009  (a descriptor)
     sampled: Sampled | None = None
     group_values: Sequence[frozenset[tuple[Any, Key]]] = field(default=(), repr=False)
     is_refined: bool = False
@@ -352,7 +355,7 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Testing, Exp
         return hash(self._content())
 
     def _content(self) -> tuple[object, ...]:
-        arrays = (getattr(self.arrays, name).tobytes() for name in _ARRAYS)
+        arrays = (getattr(self.arrays, name).tobytes() for name in ("value", "low", "high", "noise_scale"))
         return self.description, self.names, self.keys, self.outputs, self.confidence, self.simultaneous, *arrays
 
     @property
@@ -394,6 +397,3 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Testing, Exp
                 ("one-value", f"{end:g} to {end:g}: the noise is too small to leave any other value likely")
             )
         return warnings
-
-
-_ARRAYS = ("value", "low", "high", "noise_scale")

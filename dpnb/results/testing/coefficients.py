@@ -26,7 +26,9 @@ def chosen_terms(terms: Sequence[RegressionTerm], wanted: object) -> list[int]:
         return [index for index, name in enumerate(names) if name != INTERCEPT]
     listed = [wanted] if isinstance(wanted, str) else wanted
     if not isinstance(listed, list | tuple) or not listed:
-        raise RequestError(f"test: takes the name of a term or a list of names; got {wanted!r}; it has {', '.join(names)}")
+        raise RequestError(
+            f"test: takes the name of a term or a list of names; got {wanted!r}; it has {', '.join(names)}"
+        )
     chosen: dict[int, None] = {}
     for name in listed:
         column = name.removeprefix("C(").removesuffix(")") if isinstance(name, str) else name

@@ -11,9 +11,10 @@ Several groups
 --------------
 With x_i the independent estimates of k groups, of variance v_i, which covers sampling and noise, and m their mean with
 weights 1/v_i, the sum of ``(x_i - m)^2 / v_i`` has k - 1 degrees of freedom (Wald; Cochran 1954, *The combination of
-estimates from different experiments*).  Of counts v_i is that of the null hypothesis, at their common mean.  If a unit
-may be in several groups, the sampling errors may be dependent: by the inequality of Cauchy and Schwarz, the variance of
-any contrast through sampling is then at most k times as large.
+estimates from different experiments*).  Of counts and shares v_i is that of the null hypothesis, at their common value,
+as in Pearson's test: an own estimate of each is small where the estimate is, and the test would reject too often.  If a
+unit may be in several groups, the sampling errors may be dependent: by the inequality of Cauchy and Schwarz, the
+variance of any contrast through sampling is then at most k times as large.
 
 Trend
 -----
@@ -30,6 +31,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpnb.results.estimates.noisy import Cells
+from dpnb.results.estimates.population import Sampled
 from dpnb.results.testing.hypothesis import UNKNOWN, Statistic
 
 
@@ -57,7 +59,7 @@ class GroupErrors(NamedTuple):
     @property
     def are_known(self) -> bool:
         """Whether all groups have an estimate and a variance."""
-        known: Cells = np.isfinite(self.value) & np.isfinite(self.variance) & (self.variance > 0)
+        known = np.isfinite(self.value) & np.isfinite(self.variance) & (self.variance > 0)
         return bool(known.all())
 
 
@@ -72,6 +74,25 @@ def equality(groups: GroupErrors) -> Statistic:
         return _finite(float((weights * (groups.value - mean) ** 2).sum()), df)
 
 
+def under_equality(value: Cells, sampling: Cells, z: float, sampled: Sampled) -> Cells:
+    """The variances of counts or shares through sampling if all groups have one value.
+
+    `sampling` are those by the population intervals, z^-2 times the squares of their mean half-widths h.  Wilson's
+    interval has ``h^2 (1 + c)^2 = c p (1 - p) + c^2 / 4`` with c = z^2 ratio / N, a quadratic equation for c.
+    """
+    if not sampled.ratio:  # of a census
+        return sampling
+    if sampled.statistic == "count":
+        return np.full_like(value, sampled.ratio * max(float(value.mean()), 0.0))
+    share = np.clip(value, 0.0, 1.0)
+    squared = sampling * z**2
+    linear = share * (1 - share) - 2 * squared
+    root = np.sqrt(np.maximum(linear**2 + squared * (1 - 4 * squared), 0.0))
+    each = 2 * squared / (linear + root) / z**2  # ratio / N
+    common = float((share / each).sum() / (1 / each).sum())
+    return each * common * (1 - common)
+
+
 class Slope(NamedTuple):
     """The slope of a trend, with its variances; NaN where the noise decides nothing."""
 
@@ -83,7 +104,7 @@ class Slope(NamedTuple):
     def statistic(self) -> Statistic:
         """The test that there is no trend."""
         variance = self.noise + self.sampling
-        return _finite(self.value / math.sqrt(variance)) if variance > 0 else UNKNOWN
+        return _finite(self.value / math.sqrt(variance)) if 0 < variance < math.inf else UNKNOWN
 
 
 def trend(groups: GroupErrors, scores: Cells) -> Slope:

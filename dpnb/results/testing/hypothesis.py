@@ -126,8 +126,6 @@ class HypothesisTest(Displayed):
             "method": [self.method],
         }
         if self.estimate is not None:
-            table = self.estimate.to_pandas()
-            columns |= {
-                name: table[name].to_numpy() for name in ("estimate", "population_low", "population_high")
-            }
+            table = self.estimate.to_pandas().reindex(columns=["estimate", "population_low", "population_high"])
+            columns |= {name: table[name].to_numpy() for name in table.columns}
         return pd.DataFrame(columns)

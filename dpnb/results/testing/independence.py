@@ -33,8 +33,8 @@ CLEAR = 3.0
 def independence(counts: Cells, noise: Cells, sampling: Cells, ratio: float | None) -> Statistic:
     """The test that rows and columns are independent; all tables have shape (rows, columns).
 
-    `noise` and `sampling` are variances.  Where `ratio` is given, that through sampling is this multiple of the expected
-    count instead.
+    `noise` and `sampling` are variances.  Where `ratio` is given, that through sampling is this multiple of the
+    expected count instead.
     """
     rows, columns = counts.shape
     unknown = Statistic(math.nan, (rows - 1) * (columns - 1))
@@ -60,10 +60,8 @@ def independence(counts: Cells, noise: Cells, sampling: Cells, ratio: float | No
 
 def quadratic_form(values: Cells, covariance: Cells) -> float:
     """``values' covariance^-1 values``; NaN unless the covariance is clearly positive definite."""
-    scale = np.sqrt(np.diag(covariance))
-    if not (np.isfinite(scale).all() and (scale > 0).all() and np.isfinite(values).all()):
-        return math.nan
     with np.errstate(all="ignore"):
+        scale = np.sqrt(np.diag(covariance))
         correlation = covariance / scale[:, None] / scale
         standard = values / scale
     if not (np.isfinite(correlation).all() and np.isfinite(standard).all()):
