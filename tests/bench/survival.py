@@ -143,7 +143,7 @@ def level(repetitions: int) -> None:
             table = weibull(n, rng, shape=shape, censoring=censoring, ratio=ratio)
             released, scale = noisy(table.totals(ends, groups), mu, rng)
             pair = [SurvivalCurves(released, one, groups, SampledRows(1, 1.0), 0.05) for one in (scale, scale * 1e-3)]
-            found.append([log_rank(curves)[0].pvalue for curves in pair])
+            found.append([log_rank(curves, ends)[0].pvalue for curves in pair])
         p, control = np.array(found).T
         known = np.isfinite(p)
         print(f"n {n:5} mu {mu:.2f} periods {periods} censoring {censoring} shape {shape} ratio {ratio}: "

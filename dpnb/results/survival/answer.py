@@ -204,7 +204,7 @@ class SurvivalAnswer(Estimates):
             raise RequestError(
                 f"test: is about a population, and there is no sampling error; {self._population_remedy}"
             )
-        found, periods = log_rank(self.curves)
+        found, periods = log_rank(self.curves, self._ends)
         remarks = [f"over the first {periods} of {self.layout.periods} periods, which are known in all groups"]
         if self.curves.rows.max_rows > 1:
             remarks.append(SEVERAL_ROWS.format(self.curves.rows.max_rows))

@@ -6,9 +6,11 @@ its covariance through sampling, the sum of ``d_k (w_gk [g = h] - w_gk w_hk)`` (
 through the noise, which is simulated.  Under the null hypothesis U'V^- U has the chi-square distribution, with one
 degree of freedom less than there are groups.  Only periods count that are known in all groups.
 
-The shares are exact where the rates of events and of censoring are constant within a period.  Otherwise groups that are
-censored differently have a bias that falls with the square of the periods' width: a twentieth of the range is enough
-where some hundred thousand rows are compared.
+The shares are exact where the rates of events and of censoring are constant within a period.  Where groups decline at
+different rates the hazard must not be taken as constant, since the group that declines faster is observed earlier in
+the period: with a hazard that changes by the share s of itself over a period, taken from its neighbours, and with a group
+that declines by the factor r, the mean number at risk is weighted by ``1 + s ln(r)/12``.  What remains falls with the
+third power of the periods' width.
 """
 
 from __future__ import annotations
@@ -17,28 +19,37 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnb.results.estimates.noisy import Cells
-from dpnb.results.survival.counts import PeriodCounts
+from dpnb.results.survival.counts import LEAST, RATIO, PeriodCounts, consistent
 from dpnb.results.survival.curves import SurvivalCurves
 from dpnb.results.testing.hypothesis import UNKNOWN, Statistic
 
+MOST = 6.0
+"""The largest decline in logarithms that counts: half of the mean number at risk."""
 
-def log_rank(curves: SurvivalCurves) -> tuple[Statistic, int]:
+
+def log_rank(curves: SurvivalCurves, ends: Cells) -> tuple[Statistic, int]:
     """The statistic of the test that all curves are the same, and the number of periods that count."""
     used = np.asarray(curves.known.all(axis=0))
     count = int(used.sum())
     if not count:
         return UNKNOWN, 0
-    weights = _shares(curves.counts)
+    weights = _shares(curves.counts, ends)
     released = PeriodCounts.of(curves.totals, curves.groups).events
     differences = _differences(released, weights)[:, used].sum(axis=1)
-    covariance: Cells = _noise(curves, used) + _sampling(curves.counts.events, weights, used) * curves.rows.factor
+    covariance: Cells = _noise(curves, ends, used) + _sampling(curves.counts.events, weights, used) * curves.rows.factor
     value = float(differences[:-1] @ np.linalg.pinv(covariance[:-1, :-1], hermitian=True) @ differences[:-1])
     return (Statistic(value, curves.groups - 1) if np.isfinite(value) else UNKNOWN), count
 
 
-def _shares(counts: PeriodCounts) -> Cells:
-    """The share of each group in the numbers at risk."""
+def _shares(counts: PeriodCounts, ends: Cells) -> Cells:
+    """The share of each group in the rows that could have an event in a period."""
     exposure = counts.exposure
+    if len(ends) > 2:
+        hazard = counts.events.sum(axis=-2) / exposure.sum(axis=-2) / np.diff(ends)
+        slope = np.gradient(hazard, (ends[1:] + ends[:-1]) / 2, axis=-1) * np.diff(ends)
+        slope = np.divide(slope, hazard, out=np.zeros_like(slope), where=hazard > 0)
+        decline = np.log(np.clip(counts.at_risk[..., 1:] / np.maximum(counts.at_risk[..., :-1], LEAST), RATIO, 1.0))
+        exposure = exposure * (1 + np.clip(slope, -1.0, 1.0)[..., None, :] * np.maximum(decline, -MOST) / 12)
     return np.asarray(exposure / exposure.sum(axis=-2, keepdims=True))
 
 
@@ -46,10 +57,11 @@ def _differences(events: Cells, weights: Cells) -> Cells:
     return np.asarray(events - events.sum(axis=-2, keepdims=True) * weights)
 
 
-def _noise(curves: SurvivalCurves, used: NDArray[np.bool_]) -> Cells:
+def _noise(curves: SurvivalCurves, ends: Cells, used: NDArray[np.bool_]) -> Cells:
     """The covariance through the noise."""
-    noisy = PeriodCounts.of(curves.fitted + curves.simulated_noise(), curves.groups)
-    simulated = _differences(noisy.events, _shares(noisy))[..., used].sum(axis=-1)
+    noisy = curves.fitted + curves.simulated_noise()
+    weights = _shares(PeriodCounts.of(consistent(noisy), curves.groups), ends)
+    simulated = _differences(PeriodCounts.of(noisy, curves.groups).events, weights)[..., used].sum(axis=-1)
     return np.asarray(np.atleast_2d(np.cov(simulated.T)))
 
 
