@@ -2,12 +2,13 @@
 
 The curves are those of the nearest cumulative counts that do not fall (`consistent`).  Their errors are simulated: the
 known noise is added to these counts, and for the population also the sampling of the units, by which the number of rows
-in a cell varies with a variance of this number (times k, the most rows of a unit: the inequality of Cauchy and Schwarz;
-times the part of the population that was not drawn).  For rows without noise the variance is that of Greenwood.  From
-each simulated table the curves are computed in the same way.  The band around a curve S is ``S - c s`` to ``S + c s``
-with s the standard deviation of the simulated curves and c the quantile of the largest ``|error|/s`` over all periods
-and groups, so the bands of all groups hold at once (Hall and Wellner 1980; Nair 1984, *Confidence bands for survival
-functions with censored data*, with the noise).  As no true curve rises, the band is tightened to limits that do not.
+in a cell varies with a variance of this number and `HALF` (times k, the most rows of a unit: the inequality of Cauchy
+and Schwarz; times the part of the population that was not drawn).  For rows without noise the variance is that of
+Greenwood.  The simulated counts are used as they are: their errors are a little larger than those of counts that do not
+fall.  The band around a curve S is ``S - c s`` to ``S + c s`` with s the standard deviation of the simulated curves and
+c the quantile of the largest ``|error|/s`` over all periods and groups, so the bands of all groups hold at once (Hall
+and Wellner 1980; Nair 1984, *Confidence bands for survival functions with censored data*, with the noise).  As no true
+curve rises, the band is tightened to limits that do not.
 
 Where the number at risk at the start of a period is not `CLEAR` times its noise, or was not in an earlier period, the
 curve is unknown: all that is known is that it does not rise.
@@ -30,6 +31,12 @@ from dpnb.results.survival.counts import PeriodCounts, at_risk_scales, consisten
 
 DRAWS = 1000
 """Simulated tables."""
+
+LARGEST = 2.0
+"""A larger value of a simulated curve, which is not limited to 1, counts as this."""
+
+HALF = 0.5
+"""What is added to the variance of the number of rows in a cell: no cell is known to be empty."""
 
 CLEAR = 2.5
 """How many standard deviations of its noise a number at risk is, at least, where the curve is known."""
@@ -112,12 +119,13 @@ class SurvivalCurves:
             return None
         random = self._random()
         noise = self.simulated_noise(random)
-        spread = np.sqrt(self.rows.factor * np.maximum(np.diff(self.fitted, prepend=0.0), 0.0))
+        spread = np.sqrt(self.rows.factor * (np.maximum(np.diff(self.fitted, prepend=0.0), 0.0) + HALF))
         return self._errors(noise + (spread * random.standard_normal(noise.shape)).cumsum(axis=1))
 
     def _errors(self, added: Cells) -> CurveErrors:
         """The errors of curves, from those of cumulative counts in simulated tables."""
-        simulated = PeriodCounts.of(consistent(self.fitted + added), self.groups).survival - self.counts.survival
+        noisy = PeriodCounts.of(self.fitted + added, self.groups).survival
+        simulated = np.minimum(noisy, LARGEST) - self.counts.survival
         covariance = np.matmul(simulated.transpose(1, 2, 0), simulated.transpose(1, 0, 2)) / DRAWS
         spread = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
         ratio = np.divide(np.abs(simulated), spread, out=np.zeros_like(simulated), where=self.known & (spread > 0))

@@ -8,9 +8,8 @@ degree of freedom less than there are groups.  Only periods count that are known
 
 The shares are exact where the rates of events and of censoring are constant within a period.  Where groups decline at
 different rates the hazard must not be taken as constant, since the group that declines faster is observed earlier in
-the period: with a hazard that changes by the share s of itself over a period, taken from its neighbours, and with a group
-that declines by the factor r, the mean number at risk is weighted by ``1 + s ln(r)/12``.  What remains falls with the
-third power of the periods' width.
+the period: with a hazard that changes by the share s of itself over a period, taken from its neighbours, and a group
+that declines by the factor r, the mean number at risk is weighted by ``1 + s ln(r)/12``.
 """
 
 from __future__ import annotations
