@@ -7,6 +7,9 @@ Each row counts in one cell.  With the ends e_1 < ... < e_K of the periods, thes
 A row with its event at e_k counts in period k, and one that is censored at e_k is at risk in the whole of period k, as
 in the estimator of Kaplan and Meier.  In this order the numbers of events up to a period, and of rows at risk in it,
 are differences of two cumulative counts, whose noise hardly grows with the number of periods.
+
+Where each period has one time only, all rows that are censored in it are censored at its end: they count up to it, and
+leave after its events.
 """
 
 from __future__ import annotations
@@ -83,9 +86,8 @@ class Survivals(ColumnLayout):
         ends = _ends(nodes[0], periods, edges, view)
         happened = _event(nodes[1], view, self._example("df.survival({number_name}, {condition})"))
         levels = () if by is None else groups_of(view, by)
-        layout = SurvivalLayout(
-            words(nodes[0]), words(happened), tuple(level.name for level in levels), _keys(levels, view), ends
-        )
+        names, whole = tuple(level.name for level in levels), _is_whole(nodes[0], ends, view)
+        layout = SurvivalLayout(words(nodes[0]), words(happened), names, _keys(levels, view), ends, whole)
         cells = 2 * len(ends) - 1
         if cells * len(layout.keys) > MAX_STEPS:
             raise PlanError(
@@ -122,6 +124,12 @@ def _ends(time: Expression, periods: object, edges: object, view: TableView) -> 
     return tuple(found)
 
 
+def _is_whole(time: Expression, ends: tuple[float, ...], view: TableView) -> bool:
+    """Whether each period has one time only, its end."""
+    is_whole = numeric_dtype_of(time, view.schema, "survival").whole and ends[0].is_integer()
+    return is_whole and all(b - a == 1 for a, b in pairwise(ends))
+
+
 def _event(node: Expression, view: TableView, example: str) -> Expression:
     """The condition that the time is that of the event."""
     kind = dtype_of(node, view.schema)
@@ -149,7 +157,7 @@ def _cells(
     *inner, last = layout.ends[1:]
     events = Cut(time, (-OPEN_END, *inner, last, OPEN_END), layout.events)
     downward = (-OPEN_END, *(0.0 - end for end in (last, *reversed(inner))), OPEN_END)
-    censored = Cut(negative(time), downward, layout.censored)
+    censored = Cut(negative(time), downward, layout.censored, right=not layout.whole)
     cell = Where(happened, events, censored)
     if not levels:
         return cell

@@ -85,7 +85,7 @@ class SurvivalAnswer(Estimates):
         """
         level = exact(confidence, name="survival: confidence")
         totals, scales = counts.arrays.unclipped[0][:, 0], counts.arrays.noise_scale[:, 0]
-        curves = SurvivalCurves(totals, float(scales[0]), len(layout.keys), rows, float(1 - level))
+        curves = SurvivalCurves(totals, float(scales[0]), len(layout.keys), rows, float(1 - level), layout.whole)
         population = curves.population
         shared = frozenset().union(*counts.measurement_ids)
         return cls(

@@ -11,7 +11,8 @@ Kaplan and Meier, with the hazard of a period estimated as d/L, where L is the l
 mean number at risk, if events and censorings have constant rates within the period.  Without censored rows inside of
 the period the curve falls by exactly b/a, as in Kaplan and Meier; with them it is the estimator of constant rates
 (Chiang 1968, *Introduction to stochastic processes in biostatistics*, chapter 12), where the actuarial
-``1 - d/(a - c/2)`` for c censored rows is biased.
+``1 - d/(a - c/2)`` for c censored rows is biased.  Where all rows that are censored in a period are censored at its
+end, b is the number before they leave.
 """
 
 from __future__ import annotations
@@ -26,6 +27,9 @@ from dpnb.results.estimates.noisy import Cells
 LEAST = 1.0
 """Fewer rows at risk count as this many: a hazard of less than one row means nothing."""
 
+LEAST_HAZARD = -0.7
+"""A smaller hazard, of negative numbers of events, counts as this: it makes the curve 2."""
+
 RATIO = 1e-6
 """The smallest ratio b/a, whose logarithm is finite."""
 
@@ -36,29 +40,37 @@ class PeriodCounts:
 
     events: Cells  # shape (..., groups, periods)
     at_risk: Cells  # shape (..., groups, periods + 1)
+    whole: bool  # whether the censored rows of a period leave after its events
 
     @classmethod
-    def of(cls, totals: Cells, groups: int) -> PeriodCounts:
+    def of(cls, totals: Cells, groups: int, *, whole: bool = False) -> PeriodCounts:
         """From cumulative counts of all cells, of shape (..., cells)."""
         cells = np.diff(totals, axis=-1, prepend=0.0).reshape(*totals.shape[:-1], groups, -1)
         periods = cells.shape[-1] // 2
         events, after, censored = np.split(cells, (periods, periods + 1), axis=-1)
         leaving = (events[..., ::-1] + censored).cumsum(axis=-1)[..., ::-1]
-        return cls(events, np.concatenate([leaving + after, after], axis=-1))
+        return cls(events, np.concatenate([leaving + after, after], axis=-1), whole)
+
+    @property
+    def decline(self) -> Cells:
+        """The numbers at risk at the end of each period as shares of those at its start."""
+        start = np.maximum(self.at_risk[..., :-1], LEAST)
+        end = start - self.events if self.whole else self.at_risk[..., 1:]
+        return np.clip(end / start, RATIO, 1.0)
 
     @property
     def exposure(self) -> Cells:
         """The mean number at risk in each period."""
-        start = np.maximum(self.at_risk[..., :-1], LEAST)
-        ratio = np.clip(self.at_risk[..., 1:] / start, RATIO, 1.0)
+        start, ratio = np.maximum(self.at_risk[..., :-1], LEAST), self.decline
         near = ratio > 1 - RATIO  # where the quotient is 0/0
         logarithm = np.log(np.where(near, 1 - RATIO, ratio))
         return np.asarray(start * np.where(near, 1.0, (ratio - 1) / logarithm))
 
     @property
     def survival(self) -> Cells:
-        """The curve at the end of each period."""
-        return np.asarray(np.exp(-np.cumsum(self.events / self.exposure, axis=-1)))
+        """The curve at the end of each period; above 1 only where numbers of events are negative."""
+        hazard = np.cumsum(self.events / self.exposure, axis=-1)
+        return np.asarray(np.exp(-np.maximum(hazard, LEAST_HAZARD)))
 
 
 def consistent(totals: Cells) -> Cells:

@@ -32,9 +32,6 @@ from dpnb.results.survival.counts import PeriodCounts, at_risk_scales, consisten
 DRAWS = 1000
 """Simulated tables."""
 
-LARGEST = 2.0
-"""A larger value of a simulated curve, which is not limited to 1, counts as this."""
-
 HALF = 0.5
 """What is added to the variance of the number of rows in a cell: no cell is known to be empty."""
 
@@ -77,6 +74,7 @@ class SurvivalCurves:
     groups: int
     rows: SampledRows
     alpha: float  # with which a band misses
+    whole: bool = False  # as in `SurvivalLayout`
 
     @cached_property
     def fitted(self) -> Cells:
@@ -86,12 +84,16 @@ class SurvivalCurves:
     @cached_property
     def counts(self) -> PeriodCounts:
         """Events and rows at risk, of the cumulative counts that do not fall."""
-        return PeriodCounts.of(self.fitted, self.groups)
+        return self.counts_of(self.fitted)
+
+    def counts_of(self, totals: Cells) -> PeriodCounts:
+        """Events and rows at risk, of any cumulative counts."""
+        return PeriodCounts.of(totals, self.groups, whole=self.whole)
 
     @cached_property
     def known(self) -> NDArray[np.bool_]:
         """Where the curves are known, shape (groups, periods)."""
-        released = PeriodCounts.of(self.totals, self.groups).at_risk[..., :-1]
+        released = self.counts_of(self.totals).at_risk[..., :-1]
         clear = released > CLEAR * self.scale * at_risk_scales(self.groups, released.shape[1])
         return np.logical_and.accumulate(clear, axis=-1)
 
@@ -124,8 +126,7 @@ class SurvivalCurves:
 
     def _errors(self, added: Cells) -> CurveErrors:
         """The errors of curves, from those of cumulative counts in simulated tables."""
-        noisy = PeriodCounts.of(self.fitted + added, self.groups).survival
-        simulated = np.minimum(noisy, LARGEST) - self.counts.survival
+        simulated = self.counts_of(self.fitted + added).survival - self.counts.survival
         covariance = np.matmul(simulated.transpose(1, 2, 0), simulated.transpose(1, 0, 2)) / DRAWS
         spread = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
         ratio = np.divide(np.abs(simulated), spread, out=np.zeros_like(simulated), where=self.known & (spread > 0))

@@ -20,6 +20,7 @@ class SurvivalLayout:
     names: tuple[str, ...]  # of the levels of groups
     keys: tuple[tuple[Key, ...], ...]  # of the groups; one empty key without levels
     ends: tuple[float, ...]  # the start, and the end of each period
+    whole: bool = False  # whether each period has one time only, its end, since times are whole numbers
 
     @property
     def periods(self) -> int:
@@ -58,7 +59,8 @@ class SurvivalLayout:
     @property
     def censored(self) -> tuple[str, ...]:
         """The cells of rows without an event, from the last time to the first."""
-        return (self._after, *(f"censored before {text}" for text in self.texts[:0:-1]))
+        until = "up to" if self.whole else "before"
+        return (self._after, *(f"censored {until} {text}" for text in self.texts[:0:-1]))
 
     @property
     def cells(self) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnb.results.estimates.noisy import Cells
-from dpnb.results.survival.counts import LEAST, RATIO, PeriodCounts, consistent
+from dpnb.results.survival.counts import PeriodCounts, consistent
 from dpnb.results.survival.curves import SurvivalCurves
 from dpnb.results.testing.hypothesis import UNKNOWN, Statistic
 
@@ -33,7 +33,7 @@ def log_rank(curves: SurvivalCurves, ends: Cells) -> tuple[Statistic, int]:
     if not count:
         return UNKNOWN, 0
     weights = _shares(curves.counts, ends)
-    released = PeriodCounts.of(curves.totals, curves.groups).events
+    released = curves.counts_of(curves.totals).events
     differences = _differences(released, weights)[:, used].sum(axis=1)
     covariance: Cells = _noise(curves, ends, used) + _sampling(curves.counts.events, weights, used) * curves.rows.factor
     value = float(differences[:-1] @ np.linalg.pinv(covariance[:-1, :-1], hermitian=True) @ differences[:-1])
@@ -47,7 +47,7 @@ def _shares(counts: PeriodCounts, ends: Cells) -> Cells:
         hazard = counts.events.sum(axis=-2) / exposure.sum(axis=-2) / np.diff(ends)
         slope = np.gradient(hazard, (ends[1:] + ends[:-1]) / 2, axis=-1) * np.diff(ends)
         slope = np.divide(slope, hazard, out=np.zeros_like(slope), where=hazard > 0)
-        decline = np.log(np.clip(counts.at_risk[..., 1:] / np.maximum(counts.at_risk[..., :-1], LEAST), RATIO, 1.0))
+        decline = np.log(counts.decline)
         exposure = exposure * (1 + np.clip(slope, -1.0, 1.0)[..., None, :] * np.maximum(decline, -MOST) / 12)
     return np.asarray(exposure / exposure.sum(axis=-2, keepdims=True))
 
@@ -59,8 +59,8 @@ def _differences(events: Cells, weights: Cells) -> Cells:
 def _noise(curves: SurvivalCurves, ends: Cells, used: NDArray[np.bool_]) -> Cells:
     """The covariance through the noise."""
     noisy = curves.fitted + curves.simulated_noise()
-    weights = _shares(PeriodCounts.of(consistent(noisy), curves.groups), ends)
-    simulated = _differences(PeriodCounts.of(noisy, curves.groups).events, weights)[..., used].sum(axis=-1)
+    weights = _shares(curves.counts_of(consistent(noisy)), ends)
+    simulated = _differences(curves.counts_of(noisy).events, weights)[..., used].sum(axis=-1)
     return np.asarray(np.atleast_2d(np.cov(simulated.T)))
 
 
