@@ -55,7 +55,7 @@ class SurvivalAnswer(Estimates):
     --------
     >>> answer = df.survival("cost", df["age"] > 40, by="plan", periods=4).release(mu=0.2)
     >>> answer["free"].estimate.index.tolist()
-    [250.0, 500.0, 750.0, 1000.0]
+    [500.0, 1000.0, 1500.0, 2000.0]
     """
 
     layout: SurvivalLayout
