@@ -195,7 +195,7 @@ class ReleasePipeline(NotCopyable):
         self, reader: EstimateReader, table: TableLayout | None, squares: Squares | None = None
     ) -> dict[str, Any]:
         """The population intervals of an answer; None without any."""
-        sampled = self.account.sampled
+        sampled = self.pricer.account.sampled
 
         def arranged(find: Callable[..., IntervalArrays | None], **kind: bool) -> IntervalArrays | None:
             found = find(sampled, squares, **kind)
@@ -205,7 +205,7 @@ class ReleasePipeline(NotCopyable):
             "population_arrays": partial(arranged, reader.population_arrays),
             "anytime_population_arrays": partial(arranged, reader.population_arrays, anytime=True),
             "tested_arrays": partial(arranged, reader.tested_arrays),
-            "sampled": reader.sampled_as(sampled, squares),
+            "sampled": partial(reader.sampled_as, sampled, squares),
         }
 
     def _excluded(self, charges: list[Charge]) -> str | None:

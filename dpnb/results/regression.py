@@ -10,7 +10,7 @@ from dpnb.accounting.exact import Number, exact
 from dpnb.accounting.intervals import fixed_radius
 from dpnb.accounting.losses import GDP
 from dpnb.results.answer import Answer
-from dpnb.results.estimates.population import Sampled
+from dpnb.results.estimates.noisy import SampledAs
 from dpnb.results.estimates.regression import RegressionNumbers
 from dpnb.results.observations import FIRST_OBSERVATION_ALPHA
 from dpnb.results.tables.regression_methods import RegressionMethods, RegressionSummary
@@ -133,7 +133,7 @@ class RegressionResult(RegressionMethods, Estimates):  # type: ignore[misc]  # `
             outputs=("term", tuple(term.name for term in measured.terms)),
             arrays=measured.arrays(z, population=False),
             population_arrays=measured.arrays(z, population=True) if known else None,
-            sampled=Sampled(z),
+            sampled=SampledAs(z),
             confidence=float(level),
             simultaneous=simultaneous,
             notice=notice,

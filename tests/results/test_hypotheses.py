@@ -18,7 +18,7 @@ from scipy import stats
 import dpnb
 from dpnb.errors import InvalidValueError, NotReleasedError, PlanError, RequestError
 from dpnb.ledger import MEMORY
-from dpnb.results.estimates.population import Sampled
+from dpnb.results.estimates.noisy import SampledAs
 from dpnb.results.testing.coefficients import wald
 from dpnb.results.testing.groups import GroupErrors, equality, of_value, trend, under_equality
 from dpnb.results.testing.hypothesis import HypothesisTest
@@ -148,6 +148,8 @@ def test_persons_are_clusters_and_may_be_in_several_groups() -> None:
     df = frame_of(twice, privacy_unit="person", max_rows_per_unit=2)
     found = df.groupby("dose")["x"].mean(population=True).release(mu=ACCURATE).test()
     assert found.remarks[0].endswith("the test is conservative")
+    shares = df.groupby("dose")["well"].mean(population=True).release(mu=ACCURATE)
+    assert shares["low"].test(shares["high"]).remarks == found.remarks
     with pytest.raises(RequestError, match=r"may be counted in several cells .* df.drop_duplicates\(unit\)"):
         dpnb.crosstab(df["dose"], df["arm"]).release(mu=1).test()
     once = df.drop_duplicates("person")
@@ -203,6 +205,9 @@ def test_a_refusal_names_what_to_write(df: Any) -> None:
         df["well"].mean().release(mu=0.4).test()
     with pytest.raises(RequestError, match="same noise"):
         dpnb.crosstab(df["dose"], df["arm"], margins=True).release(mu=0.4).test()
+    error = copy.deepcopy(df["x"].sem().release(mu=0.4))
+    with pytest.raises(RequestError, match=r"the sampling error of .* is not known; release the mean by"):
+        error.test(0.1)
     with pytest.raises(InvalidValueError, match="alpha must lie between 0 and 1"):
         df["well"].mean().release(mu=0.4).test(0.5, alpha=0)
 
@@ -273,6 +278,6 @@ def test_every_test_is_total(data: st.DataObject, shape: tuple[int, int]) -> Non
     with np.errstate(all="ignore"):
         products = noise[:, :2].T @ noise[:, :2]
         for statistic in ("count", "share"):
-            under_equality(counts[0], sampling[0], 2.0, Sampled(2.0, statistic, 1.0))  # type: ignore[arg-type]
+            under_equality(counts[0], sampling[0], 2.0, SampledAs(2.0, statistic, 1.0))  # type: ignore[arg-type]
     assert lies_in_range(wald(counts[0, :2], products, 0.0).pvalue)
     assert lies_in_range(wald(counts[0, :1], products[:1, :1], 0.0).pvalue)

@@ -50,22 +50,28 @@ class TestedSamples:
             }
         )
         self.seed = seed
+        self._ends = np.concatenate([[0], np.cumsum(sizes)])
         self._frames: dict[float, Any] = {}
+        self._fits: dict[float, list[Any]] = {}
 
     def frame(self, mu: float) -> Any:
         """The table in a session for each mu: a further release of a query would refine it."""
         if mu not in self._frames:
-            self._frames[mu] = self._session().frame
+            self._frames[mu] = self._session(self.table, self.seed).frame
         return self._frames[mu]
 
-    def _session(self) -> dpnb.Session:
-        count = self.count
+    def of_sample(self, s: int) -> Any:
+        """The rows of one sample, in a session of their own."""
+        rows = self.table.iloc[self._ends[s] : self._ends[s + 1]]
+        return self._session(rows, self.seed + s).frame
+
+    def _session(self, rows: pd.DataFrame, seed: int) -> dpnb.Session:
         return dpnb.Session(
-            self.table,
+            rows,
             name="samples",
             budget=dpnb.Budget.gdp(1e6),
             schema={
-                "s": dpnb.Categories(list(range(count))),
+                "s": dpnb.Categories(list(range(self.count))),
                 "g": dpnb.Categories(GROUPS),
                 "arm": dpnb.Categories(["new", "old"]),
                 "c": dpnb.Categories(["u", "v", "w"]),
@@ -74,7 +80,7 @@ class TestedSamples:
                 "b": dpnb.Bounded(0, 1, integer=True),
             },
             ledger=MEMORY,
-            not_private_test_seed=self.seed,
+            not_private_test_seed=seed,
         )
 
     # --- by the public API -----------------------------------------------------------------------------------------
@@ -113,20 +119,15 @@ class TestedSamples:
             return self._regression(mu, "g")
         raise ValueError(kind)
 
-    def of_sample(self, s: int, mu: float) -> Any:
-        """The rows of one sample."""
-        frame = self.frame(mu)
-        return frame[frame["s"] == s]
-
     def crosstab(self, s: int, mu: float) -> Any:
         """The released table of g and c of one sample."""
-        return self.of_sample(s, mu).groupby(["g", "c"]).size().release(mu=mu)
+        return self.of_sample(s).groupby(["g", "c"]).size().release(mu=mu)
 
     def _regression(self, mu: float, term: str) -> Array:
-        released = (
-            self.of_sample(s, mu).regress("x ~ z + C(g)", population=True).release(mu=mu) for s in range(self.count)
-        )
-        return np.array([answer.test(term).pvalue for answer in released])
+        if mu not in self._fits:
+            queries = (self.of_sample(s).regress("x ~ z + C(g)", population=True) for s in range(self.count))
+            self._fits[mu] = [query.release(mu=mu) for query in queries]
+        return np.array([answer.test(term).pvalue for answer in self._fits[mu]])
 
     # --- without noise ---------------------------------------------------------------------------------------------
 

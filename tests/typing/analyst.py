@@ -35,6 +35,7 @@ from dpnb.results.schema import TableSchema, TablesSchema
 from dpnb.results.selection import SelectedGroups, SelectionPreview, SelectionPreviews
 from dpnb.results.tables.comparison import Comparison, ThresholdResult
 from dpnb.results.tables.table import Estimates
+from dpnb.results.testing.hypothesis import HypothesisTest
 from dpnb.session.base import PartSession, SubSession
 
 Number = float | pd.Series | pd.DataFrame
@@ -142,6 +143,7 @@ assert_type(dpnb.crosstab(frame["site"], frame["x"] > 1), Query)
 assert_type(frame.regress("x ~ site", population=True), RegressionQuery)
 fitted = frame.regress("x ~ site").release(share=0.1)
 assert_type(fitted, RegressionAnswer)
+assert_type(fitted.test("x"), HypothesisTest)
 assert_type(fitted.bse, pd.Series)
 assert_type(fitted.conf_int(alpha=0.1), pd.DataFrame)
 assert_type(fitted.rsquared, Estimates)
@@ -209,6 +211,7 @@ assert_type(answer.unstack(), Estimates)
 assert_type(answer.round(2), Estimates)
 assert_type(round(answer, 2), Estimates)
 assert_type(answer > 2, Comparison)
+assert_type(answer.test(2), HypothesisTest)
 assert_type((answer > 2).outcome, bool | pd.Series | None)
 assert_type(mean.unstack(), Query)
 

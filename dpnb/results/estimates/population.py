@@ -64,7 +64,7 @@ from dpnb._plan.measurements import (
 )
 from dpnb.results.estimates.estimate import FeatureSlice, estimate_part, measured_squares, moment_sums
 from dpnb.results.estimates.linear import least_squares, sampling_of
-from dpnb.results.estimates.noisy import Cells, IntervalArrays, noisy_features, totals
+from dpnb.results.estimates.noisy import Cells, IntervalArrays, SampledAs, noisy_features, totals
 from dpnb.results.estimates.quantiles import Sampling as RankSampling
 from dpnb.results.estimates.quantiles import quantiles
 from dpnb.schema import Schema
@@ -73,15 +73,6 @@ Z_SQUARED = 1.959963984540054**2
 
 Reach = tuple[Cells, Cells]
 """Distances from the estimate to the lower and upper limit, each of shape (cells,)."""
-
-
-@dataclass(frozen=True)
-class Sampled:
-    """What the sampling error of an answer is computed with, for tests of the answer."""
-
-    z: float  # half-width of its population intervals, in standard deviations
-    statistic: Literal["count", "share"] | None = None
-    ratio: float | None = None  # of a count or share, if M is not measured: M over that of independent rows, at most
 
 
 @dataclass(frozen=True)
@@ -286,7 +277,7 @@ class _SampledPart:
         return IntervalArrays(found.value, low, high, self.noise.noise_scale, whole_range=whole)
 
 
-def sampled_as(query: LinearQuery, view: AnyView, schema: Schema, error: SamplingError) -> Sampled:
+def sampled_as(query: LinearQuery, view: AnyView, schema: Schema, error: SamplingError) -> SampledAs:
     """What the population intervals of a first observation are computed with."""
     aggregation, _, _ = query.parts[0]
     statistic: Literal["count", "share"] | None = None
@@ -297,9 +288,9 @@ def sampled_as(query: LinearQuery, view: AnyView, schema: Schema, error: Samplin
             statistic = "share"
     is_measured = error.squares is not None or products_of(query.plan.aggregation) is not None
     if statistic is None or is_measured or query.clip_squared is not None:
-        return Sampled(error.z, statistic)
+        return SampledAs(error.z, statistic)
     rows = 1.0 if isinstance(aggregation, CountUnits) else max_rows_in_cell(query.contribution_bounds)
-    return Sampled(error.z, statistic, None if rows is None else rows * error.remaining)
+    return SampledAs(error.z, statistic, None if rows is None else rows * error.remaining)
 
 
 SAMPLED_MOMENTS = ("count", "mean", "var", "std", "cov", "corr")

@@ -14,9 +14,9 @@ from dpnb._protocol.glossary import IN_THE_POPULATION
 from dpnb.accounting.exact import Number, exact
 from dpnb.errors import InvalidValueError, RequestError
 from dpnb.results.estimates.noisy import Cells, IntervalArrays
-from dpnb.results.tables.intervals import Intervals
+from dpnb.results.tables.intervals import Intervals, are_apart
 from dpnb.results.testing.groups import GroupErrors, Slope, equality, of_value, trend, under_equality
-from dpnb.results.testing.hypothesis import UNKNOWN, HypothesisTest, Statistic
+from dpnb.results.testing.hypothesis import UNKNOWN, HypothesisTest, TestStatistic
 from dpnb.results.testing.independence import MAX_CELLS, independence
 from dpnb.schema import Key, plain
 
@@ -154,9 +154,10 @@ class Testing(Intervals):
             between._statistic(0.0),
             level,
             estimate=between,
+            remarks=() if are_apart(self.group_values, other.group_values) else (CONSERVATIVE,),
         )
 
-    def _statistic(self, null: float) -> Statistic:
+    def _statistic(self, null: float) -> TestStatistic:
         arrays = self._population()
         value, low, high = (float(end[0, 0]) for end in arrays.unclipped)
         return UNKNOWN if arrays.is_unknown.any() else of_value(value, low, high, self.sampled.z, null)
@@ -314,7 +315,7 @@ class Testing(Intervals):
     # --- results ---------------------------------------------------------------------------------------------------
 
     def _result(
-        self, null: str, method: str, found: Statistic, level: float, *, estimate: Any = None,
+        self, null: str, method: str, found: TestStatistic, level: float, *, estimate: Any = None,
         remarks: tuple[str, ...] = (),
     ) -> HypothesisTest:  # fmt: skip
         return HypothesisTest(

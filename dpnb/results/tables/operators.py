@@ -31,8 +31,7 @@ import numpy as np
 from dpnb._plan.unreleased import Unreleased
 from dpnb.copying import NotCopyable
 from dpnb.errors import RequestError
-from dpnb.results.estimates.noisy import Cells, IntervalArrays
-from dpnb.results.estimates.population import Sampled
+from dpnb.results.estimates.noisy import Cells, IntervalArrays, SampledAs
 from dpnb.results.tables.comparison import Comparison
 from dpnb.results.tables.intervals import ABOUT, are_apart, repeated, said_of_both, with_sampling
 from dpnb.schema import plain
@@ -302,9 +301,9 @@ class Operators(Generic[E]):
         return self._part(f"-[{self.description}]", slice(None), slice(None))._mapped(negative)
 
     @property
-    def _not_counts(self) -> Sampled | None:
+    def _not_counts(self) -> SampledAs | None:
         """The same of numbers that are computed from these, which are no counts."""
-        return None if self.sampled is None else Sampled(self.sampled.z)
+        return None if self.sampled is None else SampledAs(self.sampled.z)
 
     def _mapped(self, function: Callable[[IntervalArrays], IntervalArrays]) -> Any:
         with np.errstate(all="ignore"):  # a number beyond the range of doubles is infinite or unknown

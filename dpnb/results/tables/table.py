@@ -13,8 +13,7 @@ from dpnb._plan.unreleased import Unreleased
 from dpnb.copying import NotCopyable
 from dpnb.errors import RequestError
 from dpnb.results.display import Displayed
-from dpnb.results.estimates.noisy import IntervalArrays
-from dpnb.results.estimates.population import Sampled
+from dpnb.results.estimates.noisy import IntervalArrays, SampledAs
 from dpnb.results.tables.comparison import Comparison
 from dpnb.results.tables.exports import EstimatesPlot, Exports
 from dpnb.results.tables.hypothesis_methods import Testing
@@ -77,7 +76,7 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Testing, Exp
         Like `anytime_arrays`, with population intervals; None if no number has one.
     tested_arrays : IntervalArrays, callable or None
         Like `population_arrays`, with intervals for `test`; None if these are those.
-    sampled : Sampled or None
+    sampled : SampledAs, callable or None
         What `test` needs to know of the population intervals; None where their widths have no common meaning.
     group_values : sequence of frozenset
         For each group, expressions with the value that they have in all of its rows: groups in which one has different
@@ -121,7 +120,7 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Testing, Exp
     population_arrays: Deferred[IntervalArrays] = Deferred()  # noqa: RUF009  (a descriptor)
     anytime_population_arrays: Deferred[IntervalArrays] = Deferred()  # noqa: RUF009  (a descriptor)
     tested_arrays: Deferred[IntervalArrays] = Deferred()  # noqa: RUF009  (a descriptor)
-    sampled: Sampled | None = None
+    sampled: Deferred[SampledAs] = Deferred()  # noqa: RUF009  (a descriptor)
     group_values: Sequence[frozenset[tuple[Any, Key]]] = field(default=(), repr=False)
     is_refined: bool = False
     source: Estimates | None = field(default=None, repr=False)

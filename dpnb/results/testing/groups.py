@@ -30,12 +30,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpnb.results.estimates.noisy import Cells
-from dpnb.results.estimates.population import Sampled
-from dpnb.results.testing.hypothesis import UNKNOWN, Statistic
+from dpnb.results.estimates.noisy import Cells, SampledAs
+from dpnb.results.testing.hypothesis import UNKNOWN, TestStatistic
 
 
-def of_value(value: float, low: float, high: float, z: float, null: float) -> Statistic:
+def of_value(value: float, low: float, high: float, z: float, null: float) -> TestStatistic:
     """The test that a number is `null`; `low` and `high` are the limits of its interval of `z` standard deviations."""
     reach = value - low if value > null else high - value
     if not (math.isfinite(value) and math.isfinite(reach) and reach > 0):
@@ -54,7 +53,8 @@ class GroupErrors(NamedTuple):
     @property
     def variance(self) -> Cells:
         """The variance of each group, such that those of contrasts are at most what they are for independent groups."""
-        return self.noise + self.sampling * (1 if self.apart else len(self.value))
+        with np.errstate(all="ignore"):
+            return np.asarray(self.noise + self.sampling * (1 if self.apart else len(self.value)))
 
     @property
     def are_known(self) -> bool:
@@ -63,7 +63,7 @@ class GroupErrors(NamedTuple):
         return bool(known.all())
 
 
-def equality(groups: GroupErrors) -> Statistic:
+def equality(groups: GroupErrors) -> TestStatistic:
     """The test that all groups have the same value."""
     df = len(groups.value) - 1
     if not groups.are_known:
@@ -74,7 +74,7 @@ def equality(groups: GroupErrors) -> Statistic:
         return _finite(float((weights * (groups.value - mean) ** 2).sum()), df)
 
 
-def under_equality(value: Cells, sampling: Cells, z: float, sampled: Sampled) -> Cells:
+def under_equality(value: Cells, sampling: Cells, z: float, sampled: SampledAs) -> Cells:
     """The variances of counts or shares through sampling if all groups have one value.
 
     `sampling` are those by the population intervals, z^-2 times the squares of their mean half-widths h.  Wilson's
@@ -101,7 +101,7 @@ class Slope(NamedTuple):
     sampling: float
 
     @property
-    def statistic(self) -> Statistic:
+    def statistic(self) -> TestStatistic:
         """The test that there is no trend."""
         variance = self.noise + self.sampling
         return _finite(self.value / math.sqrt(variance)) if 0 < variance < math.inf else UNKNOWN
@@ -120,6 +120,6 @@ def trend(groups: GroupErrors, scores: Cells) -> Slope:
         return Slope(float((factors * groups.value).sum()), float((factors**2 * groups.noise).sum()), float(sampling))
 
 
-def _finite(value: float, df: int | None = None) -> Statistic:
+def _finite(value: float, df: int | None = None) -> TestStatistic:
     """A statistic, unknown beyond the range of doubles."""
-    return Statistic(float(value) if math.isfinite(value) else math.nan, df)
+    return TestStatistic(float(value) if math.isfinite(value) else math.nan, df)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 Distribution = Literal["z", "chi-square"]
 
 
-class Statistic(NamedTuple):
+class TestStatistic(NamedTuple):
     """A test statistic with the degrees of freedom of its chi-square distribution; normal if these are None."""
 
     value: float  # NaN where the noise decides nothing
@@ -33,7 +33,7 @@ class Statistic(NamedTuple):
         return float(chdtrc(self.df, max(self.value, 0.0)))
 
 
-UNKNOWN = Statistic(math.nan)
+UNKNOWN = TestStatistic(math.nan)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
