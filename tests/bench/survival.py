@@ -92,8 +92,9 @@ def coverage(repetitions: int) -> None:
     print("coverage of the whole curve: noise band of the table's, population band of the true one; controls: the "
           "noise band, and a band without noise, of the true one", flush=True)  # fmt: skip
     settings = [
-        (228, MU, 10, 1, 1.3, 1.0), (300, 1.0, 10, 1, 1.3, 1.0), (300, MU, 10, 2, 1.0, 1.0), (1000, 0.05, 10, 1, 1.0, 1.0),
-        (1000, MU, 10, 1, 0.7, 1.0), (1000, 1.0, 20, 2, 1.3, 1.0), (5000, MU, 30, 1, 1.3, 1.0), (5000, 0.5, 10, 4, 1.0, 1.0),
+        (228, MU, 10, 1, 1.3, 1.0), (300, 1.0, 10, 1, 1.3, 1.0), (300, MU, 10, 2, 1.0, 1.0),
+        (1000, 0.05, 10, 1, 1.0, 1.0), (1000, MU, 10, 1, 0.7, 1.0), (1000, 1.0, 20, 2, 1.3, 1.0),
+        (5000, MU, 30, 1, 1.3, 1.0), (5000, 0.5, 10, 4, 1.0, 1.0),
         (30000, 0.05, 10, 2, 1.3, 1.0), (30000, MU, 20, 1, 0.7, 1.0), (30000, 1.0, 10, 2, 1.3, 1.0),
         (300, 1.0, 10, 1, 1.0, 0.1), (1000, MU, 10, 1, 1.0, 0.1), (5000, 1.0, 10, 2, 1.0, 0.03),
     ]  # fmt: skip
@@ -119,8 +120,9 @@ def coverage(repetitions: int) -> None:
                 inside = (band.low <= true + 1e-9) & (true <= band.high + 1e-9)
                 hits[at] += bool((inside | ~curves.known).all())
         noise, population, *controls = hits / used
-        print(f"n {n:5} mu {mu:.2f} periods {periods} groups {groups} shape {shape} hazard {hazard}: noise {noise:.3f}, "
-              f"population {population:.3f}; controls {controls[0]:.3f}, {controls[1]:.3f} ({used})", flush=True)  # fmt: skip
+        setting = f"n {n:5} mu {mu:.2f} periods {periods} groups {groups} shape {shape} hazard {hazard}"
+        shown = f"noise {noise:.3f}, population {population:.3f}; controls {controls[0]:.3f}, {controls[1]:.3f}"
+        print(f"{setting}: {shown} ({used})", flush=True)
 
 
 def level(repetitions: int) -> None:
@@ -142,12 +144,14 @@ def level(repetitions: int) -> None:
         for _ in range(repetitions):
             table = weibull(n, rng, shape=shape, censoring=censoring, ratio=ratio)
             released, scale = noisy(table.totals(ends, groups), mu, rng)
-            pair = [SurvivalCurves(released, one, groups, SampledRows(1, 1.0), 0.05) for one in (scale, scale * 1e-3)]
+            scales = (scale, scale * 1e-3)
+            pair = [SurvivalCurves(released, one, groups, SampledRows(1, 1.0), 0.05) for one in scales]
             found.append([log_rank(curves, ends)[0].pvalue for curves in pair])
         p, control = np.array(found).T
         known = np.isfinite(p)
-        print(f"n {n:5} mu {mu:.2f} periods {periods} censoring {censoring} shape {shape} ratio {ratio}: "
-              f"{(p[known] < 0.05).mean():.3f} of {known.sum()}; control {(control[known] < 0.05).mean():.3f}", flush=True)  # fmt: skip
+        setting = f"n {n:5} mu {mu:.2f} periods {periods} censoring {censoring} shape {shape} ratio {ratio}"
+        rates = (p[known] < 0.05).mean(), (control[known] < 0.05).mean()
+        print(f"{setting}: {rates[0]:.3f} of {known.sum()}; control {rates[1]:.3f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -37,8 +37,8 @@ _PLOTS = "{number}.histogram(20).release(share=0.05).plot(), which draws noisy c
 _FORMULA = "df.regress('outcome ~ x1 + x2'), with your columns, or family='logistic' for a condition"
 _REGRESSION = "df.regress({number_name}, on=[{number2_name}]), or df.fit(...) for other families"
 _SURVIVAL = (
-    "df.survival({number_name}, {mask}, by={category2}).release(share=0.05), with your time and event; its .test() is the "
-    "log-rank test"
+    "df.survival({number_name}, {mask}, by={category2}).release(share=0.05), with your time and event; its .test() is "
+    "the log-rank test"
 )
 _LIBRARIES: dict[str, str] = {
     "matplotlib": _PLOTS,
