@@ -17,6 +17,7 @@ from dpnb.frame.coerce import aggregation_for, joint_aggregation
 from dpnb.frame.columns.bins import Histograms, cut
 from dpnb.frame.columns.column_expr import ColumnExpr, filtered, groups_of
 from dpnb.frame.columns.groups import public_keys, shares_within
+from dpnb.frame.columns.weights import counted
 from dpnb.frame.compatibility.docstrings import describe_options
 from dpnb.frame.compatibility.examples import examples, own_words
 from dpnb.frame.compatibility.options import AGGREGATION, GROUPING, NO_DEFAULT, GroupOptions, check_options
@@ -58,7 +59,13 @@ class Series(Histograms):
         return examples(self._view, self._node)
 
     def value_counts(
-        self, normalize: bool = False, keys: object = None, *, bins: object = None, **options: object
+        self,
+        normalize: bool = False,
+        keys: object = None,
+        *,
+        bins: object = None,
+        weights: object = None,
+        **options: object,
     ) -> Query:
         """Rows of each public value, in the order in which the values are declared.
 
@@ -70,6 +77,8 @@ class Series(Histograms):
             The public values of a text column.
         bins : int or list of float, optional
             Count numbers in bins of `dpnb.cut`.
+        weights : str or column, optional
+            A number of at least 0 as which each row counts, instead of 1.
         **options
             ``sort``, ``ascending`` and ``dropna`` of pandas, with the values that change nothing here: the answer is
             sorted by the noisy counts afterwards, and missing values are not counted.
@@ -89,7 +98,7 @@ class Series(Histograms):
         by = groups_of(self._view, column)
         listed = public_keys(self._view, by, keys)
         view = Proportions() if flag(normalize, "normalize") else PlainView()
-        return self._view.query(Count(), view, by, listed)
+        return self._view.query(counted(self._view, weights), view, by, listed)
 
     def agg(self, func: object = None, **named: object) -> Query:
         """One aggregation by name, or several in one charge, as in ``agg(["mean", "std"])`` or ``agg(m="mean")``.
@@ -249,7 +258,13 @@ class GroupedSeries(Series):
         )
 
     def value_counts(
-        self, normalize: bool = False, keys: object = None, *, bins: object = None, **options: object
+        self,
+        normalize: bool = False,
+        keys: object = None,
+        *,
+        bins: object = None,
+        weights: object = None,
+        **options: object,
     ) -> Query:
         """Rows of each public value in each group; with `normalize` as shares of the group's rows.
 
@@ -261,6 +276,8 @@ class GroupedSeries(Series):
             Must be None: the keys of pairs are given to `dpnb.Frame.groupby`.
         bins : int or list of float, optional
             Count numbers in bins of `dpnb.cut`.
+        weights : str or column, optional
+            As for `Series.value_counts`.
         **options
             Arguments of pandas, with the values that change nothing here.
 
@@ -279,7 +296,7 @@ class GroupedSeries(Series):
         by = (*self._by, *groups_of(self._view, column))
         public_keys(self._view, by, None)
         view = shares_within(self._view, by, len(self._by)) if flag(normalize, "normalize") else PlainView()
-        return self._view.query(Count(), view, by)
+        return self._view.query(counted(self._view, weights), view, by)
 
     def size(self) -> Query:
         """Number of rows in each group, nulls included; the same query as `dpnb.GroupBy.size`.

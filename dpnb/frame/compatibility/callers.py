@@ -34,7 +34,10 @@ _FUNCTIONS: dict[tuple[str, str], str] = {
 """What to write instead of a function, by the library and the function's name."""
 
 _PLOTS = "{number}.histogram(20).release(share=0.05).plot(), which draws noisy counts"
-_FORMULA = "df.regress('outcome ~ x1 + x2'), with your columns, or family='logistic' for a condition"
+_FORMULA = (
+    "df.regress('outcome ~ x1 + x2'), with your columns, or family='logistic' for a condition, or weights=... for WLS; "
+    "a weighted mean is {number}.mean(weights=...)"
+)
 _REGRESSION = "df.regress({number_name}, on=[{number2_name}]), or df.fit(...) for other families"
 _SURVIVAL = (
     "df.survival({number_name}, {mask}, by={category2}).release(share=0.05), with your time and event; its .test() is "

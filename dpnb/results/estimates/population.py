@@ -41,13 +41,15 @@ from dpnb._compile import LinearQuery
 from dpnb._compile.features import BRANCHING, TreeFeature, ValueFeature
 from dpnb._compile.linear import cells_of_unit, max_rows_in_cell, rows_of_unit
 from dpnb._compile.lowering import scaled
-from dpnb._plan.expressions.rules import is_zero_or_one
+from dpnb._plan.expressions.rules import is_zero_or_one, numeric_dtype_of
 from dpnb._plan.measurements import (
     AnyView,
     ColumnsView,
     Count,
     CountUnits,
     Discovery,
+    LevelCounts,
+    LevelShareView,
     Mean,
     MeanCountView,
     Moments,
@@ -59,6 +61,7 @@ from dpnb._plan.measurements import (
     Single,
     StandardErrorView,
     Sum,
+    WeightedMean,
     is_regression,
     products_of,
 )
@@ -147,8 +150,11 @@ class _SampledPart:
             case Mean(), _:
                 value = self.features[1][0]
                 return (value.low, value.high) if isinstance(value, ValueFeature) else (-math.inf, math.inf)
-            case _, Proportions():
+            case _, Proportions() | LevelShareView():
                 return 0.0, 1.0
+            case WeightedMean(column), _:
+                bounds = numeric_dtype_of(column, self.schema, "mean")
+                return bounds.low, bounds.high
             case Ratio(), _:
                 ends = [of.low for of, _ in self.features if isinstance(of, ValueFeature)]
                 return (0.0 if min(ends) >= 0 else -math.inf), math.inf
@@ -201,7 +207,7 @@ class _SampledPart:
         products = products_of(self.query.plan.aggregation)
         if products is None:
             return None
-        squares = measured_squares(self.query, products, self.noise.value[:, 0], sums, sigma)
+        squares = measured_squares(self.query, products, self.noise.value[:, 0], sums, sigma, self.schema)
         return squares.value, squares.scale[:, None]
 
     @property
@@ -236,6 +242,8 @@ class _SampledPart:
                 return self._of_share(totals(noisy.single, size), times)
             case Mean(column), PlainView() if is_zero_or_one(column, self.schema):
                 return self._of_share(noisy.single, times)
+            case LevelCounts(), LevelShareView():
+                return self._of_share(noisy.value.sum(axis=1), times)
             case Moments(), MomentsView("mean"):
                 sums = moment_sums(aggregation, self.features, self.z, self.schema)
                 variance = sums.of_columns(*view.columns).var(0, ddof=0)
