@@ -62,9 +62,10 @@ def refuse_request_for_rows(attribute: str, examples: Callable[[], Mapping[str, 
     A missing attribute would make the library fail with an error of its own, which names no remedy.
     """
     # pandas looks up `_typ` to recognise its own classes, often on objects that it then leaves alone.
-    if attribute in _PROTOCOLS or (
-        attribute == "_typ" and calling_function() in [("pandas", name) for name in _RECOGNISED]
-    ):
+    # lifelines asks for the shape of a table first, which others are refused with a remedy of its own.
+    library, function = (calling_function() if attribute in ("_typ", "shape") else None) or ("", "")
+    is_asked = (library == "pandas" and function in _RECOGNISED) if attribute == "_typ" else library == "lifelines"
+    if attribute in _PROTOCOLS or is_asked:
         refusal_for_caller(examples())
 
 

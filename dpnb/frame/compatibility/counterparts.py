@@ -142,6 +142,10 @@ _FORMULA = (
 _MEANS = "df.groupby({category_name})[{number_name}].mean(population=True)" + TESTED
 _MEDIANS = "df.groupby({category_name})[{number_name}].median()" + TESTED
 _PAIRS = "({number} - {number2}).mean(population=True)" + TESTED[:-1] + "0)"
+_SURVIVAL = (
+    "df.survival({number_name}, {mask}, by={category2}).release(share=0.05), with your time and event; its .test() is "
+    "the log-rank test"
+)
 _EXAMPLES: dict[tuple[str, str], str] = {
     ("pandas", "cut"): CUT,
     ("pandas", "qcut"): "dpnb.cut({number}, [...]) with public edges, or {number}.quantile([0.25, 0.5, 0.75])",
@@ -158,6 +162,9 @@ _EXAMPLES: dict[tuple[str, str], str] = {
     ("seaborn", ""): _DRAWN,
     ("plotly", ""): _DRAWN,
     **{(name, ""): _FORMULA for name in ("statsmodels", "patsy", "formulaic")},
+    ("lifelines", ""): _SURVIVAL,
+    **{("statsmodels", name): _SURVIVAL for name in ("SurvfuncRight", "survdiff")},
+    **{("scipy", name): _SURVIVAL for name in ("logrank", "ecdf")},
     ("sklearn", ""): "df.regress('outcome', on=[{number_name}]), or df.fit(...) for other families",
     ("scipy", ""): "{number}.corr({number2}) or {number}.quantile([0.25, 0.75]); answers have .test(...)",
     **{(library, name): text
@@ -324,6 +331,17 @@ def _one_sample(call: Call) -> str:
     return f"{column}.mean(population=True).release(share=0.05).test({value!r})"
 
 
+def _survival(call: Call) -> str:
+    """Of a fitted curve, from two columns or from a table and their names."""
+    time = call.value("durations", "duration_col", "time")
+    if isinstance(time, str):
+        table, event = call.selected(call.value("df")), call.code("event_col", "status")
+        return f"{table}.survival({time!r}, {event}).release(share=0.05), by groups with by=..., instead of a model"
+    event = call.value("event_observed", "status")
+    named = repr(own_name(event)) if event._node in event._view.columns.values() else call.written(event)
+    return f"{call.selected(time)}.survival({own_name(time)!r}, {named}).release(share=0.05)"
+
+
 _WRITERS: dict[tuple[str, str], Callable[[Call], str]] = {
     **{("pandas", name): writer for name, writer in {
         "cut": _bins, "qcut": _quantiles, "crosstab": _crosstab, "pivot_table": _pivoted, "concat": _beside,
@@ -356,6 +374,8 @@ _WRITERS: dict[tuple[str, str], Callable[[Call], str]] = {
     ("statsmodels", "__init__"): _regression,
     ("statsmodels", "add_constant"): _intercept,
     ("sklearn", "fit"): _regression,
+    ("lifelines", "fit"): _survival,
+    ("statsmodels", "SurvfuncRight"): _survival,
     **{(library, name): _samples(statistic)
        for library in ("scipy", "statsmodels")
        for name, statistic in {
