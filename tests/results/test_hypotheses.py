@@ -221,8 +221,8 @@ def test_a_refined_answer_is_not_tested(df: Any) -> None:
 
 
 TESTS: dict[str, tuple[Any, str]] = {
-    "scipy.ttest_ind": (stats.ttest_ind, "df.groupby('arm')['x'].mean(population=True).release(share=0.05).test()"),
-    "scipy.mannwhitneyu": (stats.mannwhitneyu, "df.groupby('arm')['x'].median().release(share=0.05).test()"),
+    "scipy.ttest_ind": (stats.ttest_ind, "(df['x'] - df['y']).mean(population=True).release(share=0.05).test(0)"),
+    "scipy.mannwhitneyu": (stats.mannwhitneyu, "(df['x'] - df['y']).median().release(share=0.05).test(0)"),
     "scipy.ttest_rel": (stats.ttest_rel, "(df['x'] - df['y']).mean(population=True).release(share=0.05).test(0)"),
     "scipy.pearsonr": (stats.pearsonr, "df['x'].corr(df['y']).release(share=0.05).population(share=0.05).test(0)"),
     "scipy.chi2_contingency": (
@@ -232,7 +232,7 @@ TESTS: dict[str, tuple[Any, str]] = {
     "scipy.levene": (stats.levene, "df.groupby('arm')['x'].var().release(share=0.05).population(share=0.05).test()"),
     "scipy.linregress": (
         stats.linregress,
-        "df.regress('x', on=['y'], population=True).release(share=0.05).test()",
+        "df.regress('y', on=['x'], population=True).release(share=0.05).test()",
     ),
     "statsmodels.proportions_ztest": (
         sm.proportions_ztest,
@@ -254,6 +254,15 @@ def test_a_test_of_another_library_is_refused_with_the_one_here(df: Any, name: s
     answer = df.groupby("arm")["well"].mean().release(mu=0.3)
     with pytest.raises(RequestError, match=rf"^{name}: would take mean of well by arm as exact.*use \.test"):
         test(answer, answer)
+
+
+@pytest.mark.parametrize(
+    ("test", "statistic"), [(stats.ttest_ind, "mean(population=True)"), (stats.kruskal, "median()")]
+)
+def test_two_samples_of_one_column_are_its_groups(df: Any, test: Any, statistic: str) -> None:
+    with pytest.raises(PlanError) as refusal:
+        test(df[df["arm"] == "new"]["x"], df[df["arm"] == "old"]["x"])
+    assert f"use df.groupby('arm')['x'].{statistic}.release(share=0.05).test()" in str(refusal.value)
 
 
 # --- any released numbers ---------------------------------------------------------------------------------------------

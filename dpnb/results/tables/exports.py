@@ -206,13 +206,13 @@ class Exports:
         return to_markdown(self)
 
     def to_latex(self) -> str:
-        """The displayed table in LaTeX, with the digits that the noise leaves significant.
+        r"""The displayed table in LaTeX, with the digits that the noise leaves significant.
 
         Examples
         --------
         >>> answer = df.groupby("plan").size().release(mu=0.1)
         >>> print(answer.to_latex().splitlines()[0])
-        \\begin{tabular}{lrrr}
+        \begin{tabular}{lrrr}
         """
         return to_latex(self)
 
