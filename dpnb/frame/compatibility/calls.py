@@ -10,6 +10,9 @@ from dpnb._plan.expressions.dtypes import Numeric
 from dpnb._plan.expressions.rules import dtype_of
 from dpnb._plan.expressions.text import as_code
 
+MAX_WRITTEN = 200
+"""Characters of a constant that is repeated."""
+
 _UNKNOWN: Any = object()
 
 
@@ -61,7 +64,7 @@ class Call:
         same = [
             (other._view is own, name)
             for name, other in self.variables.items()
-            if not name.startswith("_") and not hasattr(other, "_node") and hasattr(other, "_view")
+            if not name.startswith("_") and hasattr(type(other), "_view") and not hasattr(type(other), "_node")
             and getattr(other._view, "source", _UNKNOWN) == own.source
         ]  # fmt: skip
         names = [name for is_own, name in same if is_own] or [name for _, name in same]
@@ -84,7 +87,7 @@ class Call:
             return f"{self.selected(value)}[{list(value._view.columns)!r}]"
         if isinstance(value, list | tuple) and any(hasattr(one, "_view") for one in value):
             return f"[{', '.join(map(self.written, value))}]"
-        if isinstance(value, str | int | float | bool | list | tuple):
+        if isinstance(value, str | int | float | bool | list | tuple) and len(repr(value)) <= MAX_WRITTEN:
             return repr(value)
         raise Unwritten
 
