@@ -215,10 +215,10 @@ def lookup(node: Lookup, *inner: Dtype) -> Dtype:
         if isinstance(kind, Numeric | Boolean) and any(isinstance(key[level], str) for key in node.keys):
             refuse(node, "numbers and conditions are looked up by numbers; convert the keys")
     if node.low is not None and node.high is not None:
-        kind = _number_among(node.values, node.low, node.high)
-        if not isinstance(kind, Numeric):
-            refuse(node, f"a number that is looked up must be {ALLOWED_MAGNITUDES}; got {kind[0]!r}")
-        return kind
+        number = _number_among(node.values, node.low, node.high)
+        if not isinstance(number, Numeric):
+            refuse(node, f"a number that is looked up must be {ALLOWED_MAGNITUDES}; got {number[0]!r}")
+        return number
     categories = tuple(dict.fromkeys(value for value in node.values if value is not None))
     if not categories:
         refuse(node, "every value that is looked up would be missing; give at least one")
