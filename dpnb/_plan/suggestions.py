@@ -46,7 +46,7 @@ def did_you_mean(name: object, possible: Iterable[object]) -> str:
 # --- the library that calls -------------------------------------------------------------------------------------------
 
 LIBRARIES = ("pandas", "matplotlib", "seaborn", "plotly", "statsmodels", "patsy", "formulaic", "sklearn", "scipy",
-             "polars", "narwhals", "pyarrow", "numpy")  # fmt: skip
+             "lifelines", "polars", "narwhals", "pyarrow", "numpy")  # fmt: skip
 """Libraries whose functions analysts call on a table."""
 
 WRAPPER = "axis_nan_policy_wrapper"

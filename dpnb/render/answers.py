@@ -10,7 +10,7 @@ from html import escape
 
 from dpnb._protocol.glossary import IN_THIS_TABLE, NOISE_INTERVAL
 from dpnb.errors import DpnbError
-from dpnb.render.histograms import histogram_html, is_histogram
+from dpnb.render.histograms import has_common_scale, histogram_html, is_histogram
 from dpnb.render.history import fan_html
 from dpnb.render.numbers import format_cost, format_mu_up, format_percent_up, format_time, label_text, percent
 from dpnb.render.page import (
@@ -111,10 +111,8 @@ def estimates_html(estimates: Estimates, between: str = "") -> str:
     """Estimates for a notebook, with optional HTML between the table and the footer."""
     body, charts = _body(estimates), []
     picture = histogram_html(estimates) if is_histogram(estimates) else ""
-    # Statistics in different units have no common scale, and a two-way table has several numbers in a row.
-    has_scale = estimates.outputs is None or estimates.outputs[0] == "quantile"
-    has_scale = has_scale and estimates.has_intervals
-    if has_scale and not (picture or estimates.is_scalar or estimates.is_two_way):
+    has_scale = has_common_scale(estimates) and estimates.has_intervals
+    if has_scale and not (picture or estimates.is_scalar or estimates.is_two_way):  # which has several in a row
         bars = _IntervalBars(estimates)
         charts = [bars.bar(index) for index in range(len(body))]
     labels = len(estimates.names) - estimates.is_two_way

@@ -9,6 +9,7 @@
 ``reconciled``   answers that add up
 ``bounds``       the answer of a bounds finder
 ``selection``    the selected groups
+``survival/``    survival curves
 ``regression``   the result of a regression, with the methods of statsmodels
 ``fit``          the coefficients of a regression fitted by gradient descent
 ``preview``      cost and expected error of a release

@@ -33,6 +33,7 @@ from dpnb.results.preview import Previews
 from dpnb.results.regression import RegressionAnswer
 from dpnb.results.schema import TableSchema, TablesSchema
 from dpnb.results.selection import SelectedGroups, SelectionPreview, SelectionPreviews
+from dpnb.results.survival.answer import SurvivalAnswer
 from dpnb.results.tables.comparison import Comparison, ThresholdResult
 from dpnb.results.tables.table import Estimates
 from dpnb.results.testing.hypothesis import HypothesisTest
@@ -129,6 +130,7 @@ assert_type(frame.discover("site"), Query)
 assert_type(frame.agg(n="count", x=("x", "mean"), late=(frame["x"], "std"), weights={"n": 2.0}), Query)
 assert_type(frame.regress("x", on=["site"]), RegressionQuery)
 assert_type(frame.regress("x ~ site", family="poisson"), NewtonRegression)
+assert_type(frame.survival("x", "site").release(share=0.1), SurvivalAnswer)
 assert_type(frame[["x"]].mean(), Query)
 assert_type(frame.describe(), Query)
 assert_type(frame.corr(), Query)

@@ -39,12 +39,17 @@ _FORMULA = (
     "a weighted mean is {number}.mean(weights=...)"
 )
 _REGRESSION = "df.regress({number_name}, on=[{number2_name}]), or df.fit(...) for other families"
+_SURVIVAL = (
+    "df.survival({number_name}, {mask}, by={category2}).release(share=0.05), with your time and event; its .test() is "
+    "the log-rank test"
+)
 _LIBRARIES: dict[str, str] = {
     "matplotlib": _PLOTS,
     "seaborn": _PLOTS,
     "plotly": _PLOTS,
     **dict.fromkeys(["statsmodels", "patsy", "formulaic"], _FORMULA),
     "sklearn": _REGRESSION,
+    "lifelines": _SURVIVAL,
     "scipy": "{number}.corr({number2}), {number}.std() or {number}.quantile([0.25, 0.75]); answers have .test(...)",
 }
 """What to write instead of any function of a library."""
@@ -66,6 +71,7 @@ _TESTS: dict[str, str] = {
     **dict.fromkeys(["proportions_ztest", "proportions_chisquare", "test_proportions_2indep"], _SHARES),
     **dict.fromkeys(["binomtest", "binom_test"], "{condition}.mean().release(share=0.05).test(0.5)"),
     **dict.fromkeys(["pearsonr", "spearmanr", "kendalltau"], _CORRELATION),
+    **dict.fromkeys(["logrank", "ecdf", "SurvfuncRight", "survdiff"], _SURVIVAL),
     "linregress": "df.regress({number_name}, on=[{number2_name}], population=True).release(share=0.05).test()",
     **dict.fromkeys(["levene", "bartlett", "fligner"], _SPREADS),
 }
@@ -101,7 +107,10 @@ def refuse_request_for_rows(attribute: str, examples: Callable[[], Mapping[str, 
     A missing attribute would make the library fail with an error of its own, which names no remedy.
     """
     # pandas looks up `_typ` to recognise its own classes, often on objects that it then leaves alone.
-    if attribute in _PROTOCOLS or (attribute == "_typ" and calling_function() in _FUNCTIONS):
+    # lifelines asks for the shape of a table first, which others are refused with a remedy of its own.
+    called = calling_function() if attribute in ("_typ", "shape") else None
+    is_asked = called is not None and (called in _FUNCTIONS if attribute == "_typ" else called[0] == "lifelines")
+    if attribute in _PROTOCOLS or is_asked:
         refusal_for_caller(examples())
 
 
