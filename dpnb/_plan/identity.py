@@ -32,6 +32,10 @@ def _key(plan: str) -> str:
 
 def _plain(value: Any) -> Any:
     match value:
+        case str():  # first what a lookup has many of
+            return value
+        case tuple():
+            return [_plain(part) for part in value]
         case GroupLevel():  # its name appears only in the answer
             return _plain(value.expression)
         case Not(Not(inner)):
@@ -48,8 +52,6 @@ def _plain(value: Any) -> Any:
             return _fields(value, "name")
         case msgspec.Struct():
             return _fields(value)
-        case tuple():
-            return [_plain(part) for part in value]
         case float() if value.is_integer():
             return int(value)
     return value

@@ -59,10 +59,10 @@ class Formula:
 
 
 class FormulaParser:
-    """Parses a formula; `example` is one with the analyst's columns, for messages."""
+    """Parses a formula; `shown` are the `examples` of messages."""
 
-    def __init__(self, text: str, example: str) -> None:
-        self._text, self._example = text, example
+    def __init__(self, text: str, shown: Mapping[str, str]) -> None:
+        self._text, self._shown = text, shown
         self._symbols = self._symbolised()
         self._at = 0
 
@@ -168,7 +168,8 @@ class FormulaParser:
         self._at += 1
 
     def _refuse(self, fault: str) -> NoReturn:
-        raise PlanError(f"regress: {self._text!r}: {fault}; {_HINT} {self._example!r}")
+        example = f"{self._shown['number_name'][1:-1]} ~ {self._shown['number2_name'][1:-1]}"
+        raise PlanError(f"regress: {self._text!r}: {fault}; {_HINT} {example!r}")
 
 
 # --- models and measurements of regressions on the columns of a view --------------------------------------------------
@@ -227,8 +228,7 @@ def regression_of(
 
 def query_of_formula(text: str, view: TableView, weights: Expression | None = None) -> Query:
     """The regression that a formula describes, in the grammar of the module's docstring."""
-    shown = examples(view)
-    formula = FormulaParser(text, f"{shown['number_name'][1:-1]} ~ {shown['number2_name'][1:-1]}").formula()
+    formula = FormulaParser(text, examples(view)).formula()
     unit = formula.within
     if unit is None:
         return view.query(*_regression_of(formula, view, weights))

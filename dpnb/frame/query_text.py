@@ -117,9 +117,8 @@ class _Translator:
         self._quoted: dict[str, str] = {}
 
     def translate(self, text: object) -> ColumnExpr:
-        example = self._example()
         if not isinstance(text, str) or not text.strip():
-            raise PlanError(f"{self._verb}: takes a text, such as {example}; got {text!r}")
+            raise PlanError(f"{self._verb}: takes a text, such as {self._example()}; got {text!r}")
         if len(text) > MAX_LENGTH:
             raise PlanError(f"{self._verb}: the text has {len(text):,} characters; at most {MAX_LENGTH:,} are allowed")
         source = self._plain(text.strip())
@@ -129,11 +128,12 @@ class _Translator:
                 tree = ast.parse(source, mode="eval")
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             raise PlanError(
-                f"{self._verb}: cannot be read: {text!r}; write comparisons joined by and, or, not, such as {example}"
+                f"{self._verb}: cannot be read: {text!r}; write comparisons joined by and, or, not, "
+                f"such as {self._example()}"
             ) from None
         value = self._value(tree.body, 0)
         if not isinstance(value, ColumnExpr):
-            raise PlanError(f"{self._verb}: {text!r} has no column; write for example {example}")
+            raise PlanError(f"{self._verb}: {text!r} has no column; write for example {self._example()}")
         return value
 
     def _example(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Generic, NoReturn, TypeVar, overload
 
 from dpnb.errors import PlanError
@@ -39,7 +40,7 @@ class Loc(UnsupportedOperations, Generic[F]):
     def _description(self) -> str:
         return "df.loc"
 
-    def _examples(self) -> dict[str, str]:
+    def _examples(self) -> Mapping[str, str]:
         return examples(self._frame._view)
 
     @overload

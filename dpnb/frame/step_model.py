@@ -34,8 +34,7 @@ def step_model(formula: object, on: list[Expression] | None, family: StepFamily,
     """The model of a formula, or of an outcome (an expression) and the columns that explain it."""
     blocks: list[tuple[Expression, tuple[RegressionTerm, ...], bool]] = []
     if on is None:
-        shown = examples(view)
-        parsed = FormulaParser(str(formula), f"{shown['number_name'][1:-1]} ~ {shown['number2_name'][1:-1]}").formula()
+        parsed = FormulaParser(str(formula), examples(view)).formula()
         if parsed.within is not None:
             raise PlanError(f"regress: fixed effects (| {parsed.within}) are offered for least squares only")
         outcome = view.column(parsed.outcome)

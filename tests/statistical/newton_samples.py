@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -123,6 +123,7 @@ class Setting:
         upper = np.triu_indices(terms.shape[1])
         return np.concatenate([score.sum(axis=0), information[upper], (by_unit.T @ by_unit)[upper]])
 
+    @lru_cache(maxsize=16)  # noqa: B019  # the first step is alike in all samples
     def scales(self, at: Any, slope: float | None, mu: float, *, last: bool, rows: int) -> Array:
         """The noise scales of these sums."""
         parts = [ScoreSums(self.model, at, "score"), ScoreSums(self.model, at, "information", slope)]

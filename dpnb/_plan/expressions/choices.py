@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from itertools import pairwise
 from operator import eq, ge, gt, le, lt, ne
 from typing import Any
@@ -214,17 +215,28 @@ def lookup(node: Lookup, *inner: Dtype) -> Dtype:
         if isinstance(kind, Numeric | Boolean) and any(isinstance(key[level], str) for key in node.keys):
             refuse(node, "numbers and conditions are looked up by numbers; convert the keys")
     if node.low is not None and node.high is not None:
-        for value in node.values:
-            number = isinstance(value, int | float) and has_allowed_magnitude(value) and node.low <= value <= node.high
-            if value is not None and not number:
-                refuse(node, f"a number that is looked up must be {ALLOWED_MAGNITUDES}; got {value!r}")
-        values = [float(value) for value in node.values if value is not None]
-        whole = all(value.is_integer() for value in (node.low, *values))
-        return Numeric.among(node.low, node.high, whole, *(value - node.low for value in (node.high, *values)))
+        number = _number_among(node.values, node.low, node.high)
+        if not isinstance(number, Numeric):
+            refuse(node, f"a number that is looked up must be {ALLOWED_MAGNITUDES}; got {number[0]!r}")
+        return number
     categories = tuple(dict.fromkeys(value for value in node.values if value is not None))
     if not categories:
         refuse(node, "every value that is looked up would be missing; give at least one")
     return Categorical(categories)
+
+
+@lru_cache(maxsize=16)  # a query asks for the type of the same lookup again and again, and it may be long
+def _number_among(values: tuple[Key | None, ...], low: float, high: float) -> Numeric | tuple[Key]:
+    """The type of public numbers, of which equal ones have the same; or the first value that is not allowed."""
+    numbers = []
+    for value in values:
+        if value is None:
+            continue
+        if not (isinstance(value, int | float) and has_allowed_magnitude(value) and low <= value <= high):
+            return (value,)
+        numbers.append(float(value))
+    whole = all(number.is_integer() for number in (low, *numbers))
+    return Numeric.among(low, high, whole, *(number - low for number in (high, *numbers)))
 
 
 COMPARE: dict[str, Callable[[Any, Any], Any]] = {"==": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}

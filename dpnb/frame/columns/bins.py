@@ -185,7 +185,7 @@ class Plot(UnsupportedOperations):
     def _description(self) -> str:
         return f"{self._column._description()}.plot"
 
-    def _examples(self) -> dict[str, str]:
+    def _examples(self) -> Mapping[str, str]:
         return self._column._examples()
 
     def hist(self, bins: object = 10, **drawing: object) -> Query:

@@ -55,7 +55,7 @@ class Series(Histograms):
             "single rows are never shown"
         )
 
-    def _examples(self) -> dict[str, str]:
+    def _examples(self) -> Mapping[str, str]:
         return examples(self._view, self._node)
 
     def value_counts(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import Protocol
 
 from dpnb._plan.expressions.dtypes import Boolean, Categorical, Dtype, Numeric, String, Timestamp, described
@@ -67,7 +68,27 @@ class _PublicColumns(Protocol):
     def schema(self) -> Schema: ...
 
 
-def examples(view: _PublicColumns | None, node: Expression | None = None) -> dict[str, str]:
+class _Examples(Mapping[str, str]):
+    """`examples`, made when a message needs one: few calls are refused, and a view may have many columns."""
+
+    def __init__(self, view: _PublicColumns | None, node: Expression | None) -> None:
+        self._view, self._node = view, node
+
+    @cached_property
+    def _texts(self) -> dict[str, str]:
+        return _made(self._view, self._node)
+
+    def __getitem__(self, name: str) -> str:
+        return self._texts[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._texts)
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+
+def examples(view: _PublicColumns | None, node: Expression | None = None) -> Mapping[str, str]:
     """Columns of a view as an analyst writes them, by kind, from the schema alone; without a view, placeholders.
 
     `node` is the column that an error is about: it is the example of its kind.  The keys are ``number``, ``category``,
@@ -78,6 +99,10 @@ def examples(view: _PublicColumns | None, node: Expression | None = None) -> dic
     ``common_texts`` and ``periods``, remedies for texts and dates, which are empty if there are none; ``within``,
     ``within_unit`` and ``one_row``, which a method completes to the same for the rows of one privacy unit.
     """
+    return _Examples(view, node)
+
+
+def _made(view: _PublicColumns | None, node: Expression | None) -> dict[str, str]:
     found = {} if view is None else _found(view, node)
     number = found.setdefault("number", "df['x']")
     # A view without categories has groups by bins.

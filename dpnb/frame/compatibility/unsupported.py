@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from dpnb._plan.suggestions import closest
@@ -94,7 +94,7 @@ class UnsupportedOperations(NotCopyable):
         """Name of the object in error messages; by default that of its class."""
         return f"<private {type(self).__name__}>"
 
-    def _examples(self) -> dict[str, str]:
+    def _examples(self) -> Mapping[str, str]:
         """The columns that error messages use in examples; those of the object's view if it has one."""
         return examples(getattr(self, "_view", None))
 

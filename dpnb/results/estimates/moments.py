@@ -185,8 +185,9 @@ class MomentSums:
         rows = [outcome + 1, 0, *(row for index in predictors for row in self._rows_of(index))]
         chosen = np.ix_(rows, rows)
         moments = self._matrices(self._sums)[:, chosen[0], chosen[1]]
-        # The matrices are linear in the sums, so that no difference is needed.
-        changes = np.stack([self._matrices(np.diag(scales)) for scales in self._scales])[:, :, chosen[0], chosen[1]]
+        # The matrices are linear in the sums: no difference is needed, and all cells share the changes of a scale of 1.
+        of_one = self._matrices(np.eye(self._scales.shape[1]))[:, chosen[0], chosen[1]]
+        changes = self._scales[:, :, None, None] * of_one
         numbers = [(float(self._middle[row - 1]), float(self._reach[row - 1])) for row in rows if row]
         return moments, changes, in_own_units(numbers[0], numbers[1:], intercept=True)
 
