@@ -52,5 +52,15 @@ def test_every_name_of_a_filter_has_one_row() -> None:
 
 def test_the_table_names_nothing_that_does_not_exist() -> None:
     known = set(methods()) | {"convert", "group_privacy", "discover", "above_threshold", "delegate", "partition", "fit"}
-    known |= {"count_active_units", "find_bounds", "noise_reduction", "top", "idxmax", "plan", "cumsum", "regress"}
+    known |= {
+        "survival",
+        "count_active_units",
+        "find_bounds",
+        "noise_reduction",
+        "top",
+        "idxmax",
+        "plan",
+        "cumsum",
+        "regress",
+    }
     assert {name for row in rows() for name in re.findall(r"`(\w+)`", row[0])} <= known

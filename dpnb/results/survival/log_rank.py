@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 from dpnb.results.estimates.noisy import Cells
 from dpnb.results.survival.counts import PeriodCounts, consistent
 from dpnb.results.survival.curves import SurvivalCurves
-from dpnb.results.testing.hypothesis import UNKNOWN, TestStatistic
+from dpnb.results.testing.hypothesis import UNKNOWN, ReferredStatistic
 
 MOST = 6.0
 """The largest decline in logarithms that counts: half of the mean number at risk."""
 
 
-def log_rank(curves: SurvivalCurves, ends: Cells) -> tuple[TestStatistic, int]:
+def log_rank(curves: SurvivalCurves, ends: Cells) -> tuple[ReferredStatistic, int]:
     """The statistic of the test that all curves are the same, and the number of periods that count."""
     used = np.asarray(curves.known.all(axis=0))
     count = int(used.sum())
@@ -37,7 +37,7 @@ def log_rank(curves: SurvivalCurves, ends: Cells) -> tuple[TestStatistic, int]:
     differences = _differences(released, weights)[:, used].sum(axis=1)
     covariance: Cells = _noise(curves, ends, used) + _sampling(curves.counts.events, weights, used) * curves.rows.factor
     value = float(differences[:-1] @ np.linalg.pinv(covariance[:-1, :-1], hermitian=True) @ differences[:-1])
-    return (TestStatistic(value, curves.groups - 1) if np.isfinite(value) else UNKNOWN), count
+    return (ReferredStatistic(value, curves.groups - 1) if np.isfinite(value) else UNKNOWN), count
 
 
 def _shares(counts: PeriodCounts, ends: Cells) -> Cells:

@@ -16,7 +16,7 @@ from dpnb.errors import InvalidValueError, RequestError
 from dpnb.results.estimates.noisy import Cells, IntervalArrays
 from dpnb.results.tables.intervals import Intervals, are_apart
 from dpnb.results.testing.groups import GroupErrors, Slope, equality, of_value, trend, under_equality
-from dpnb.results.testing.hypothesis import UNKNOWN, HypothesisTest, TestStatistic
+from dpnb.results.testing.hypothesis import UNKNOWN, HypothesisTest, ReferredStatistic
 from dpnb.results.testing.independence import MAX_CELLS, independence
 from dpnb.schema import Key, plain
 
@@ -157,7 +157,7 @@ class Testing(Intervals):
             remarks=() if are_apart(self.group_values, other.group_values) else (CONSERVATIVE,),
         )
 
-    def _statistic(self, null: float) -> TestStatistic:
+    def _statistic(self, null: float) -> ReferredStatistic:
         arrays = self._population()
         value, low, high = (float(end[0, 0]) for end in arrays.unclipped)
         return UNKNOWN if arrays.is_unknown.any() else of_value(value, low, high, self.sampled.z, null)
@@ -315,7 +315,7 @@ class Testing(Intervals):
     # --- results ---------------------------------------------------------------------------------------------------
 
     def _result(
-        self, null: str, method: str, found: TestStatistic, level: float, *, estimate: Any = None,
+        self, null: str, method: str, found: ReferredStatistic, level: float, *, estimate: Any = None,
         remarks: tuple[str, ...] = (),
     ) -> HypothesisTest:  # fmt: skip
         return HypothesisTest(

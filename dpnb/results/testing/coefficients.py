@@ -15,7 +15,7 @@ import numpy as np
 from dpnb.errors import RequestError
 from dpnb.results.estimates.noisy import Cells
 from dpnb.results.estimates.regression import INTERCEPT, RegressionTerm
-from dpnb.results.testing.hypothesis import UNKNOWN, TestStatistic
+from dpnb.results.testing.hypothesis import UNKNOWN, ReferredStatistic
 from dpnb.results.testing.independence import quadratic_form
 
 
@@ -43,11 +43,11 @@ def chosen_terms(terms: Sequence[RegressionTerm], wanted: object) -> list[int]:
     return list(chosen)
 
 
-def wald(params: Cells, covariance: Cells, null: float) -> TestStatistic:
+def wald(params: Cells, covariance: Cells, null: float) -> ReferredStatistic:
     """The test that all of these coefficients are `null`."""
     if len(params) == 1:
         variance = float(covariance[0, 0])
         known = math.isfinite(float(params[0])) and math.isfinite(variance) and variance > 0
         found = (float(params[0]) - null) / math.sqrt(variance) if known else math.nan
-        return TestStatistic(found) if math.isfinite(found) else UNKNOWN
-    return TestStatistic(quadratic_form(np.asarray(params - null), covariance), len(params))
+        return ReferredStatistic(found) if math.isfinite(found) else UNKNOWN
+    return ReferredStatistic(quadratic_form(np.asarray(params - null), covariance), len(params))

@@ -31,10 +31,10 @@ from typing import NamedTuple
 import numpy as np
 
 from dpnb.results.estimates.noisy import Cells, SampledAs
-from dpnb.results.testing.hypothesis import UNKNOWN, TestStatistic
+from dpnb.results.testing.hypothesis import UNKNOWN, ReferredStatistic
 
 
-def of_value(value: float, low: float, high: float, z: float, null: float) -> TestStatistic:
+def of_value(value: float, low: float, high: float, z: float, null: float) -> ReferredStatistic:
     """The test that a number is `null`; `low` and `high` are the limits of its interval of `z` standard deviations."""
     reach = value - low if value > null else high - value
     if not (math.isfinite(value) and math.isfinite(reach) and reach > 0):
@@ -63,7 +63,7 @@ class GroupErrors(NamedTuple):
         return bool(known.all())
 
 
-def equality(groups: GroupErrors) -> TestStatistic:
+def equality(groups: GroupErrors) -> ReferredStatistic:
     """The test that all groups have the same value."""
     df = len(groups.value) - 1
     if not groups.are_known:
@@ -101,7 +101,7 @@ class Slope(NamedTuple):
     sampling: float
 
     @property
-    def statistic(self) -> TestStatistic:
+    def statistic(self) -> ReferredStatistic:
         """The test that there is no trend."""
         variance = self.noise + self.sampling
         return _finite(self.value / math.sqrt(variance)) if 0 < variance < math.inf else UNKNOWN
@@ -120,6 +120,6 @@ def trend(groups: GroupErrors, scores: Cells) -> Slope:
         return Slope(float((factors * groups.value).sum()), float((factors**2 * groups.noise).sum()), float(sampling))
 
 
-def _finite(value: float, df: int | None = None) -> TestStatistic:
+def _finite(value: float, df: int | None = None) -> ReferredStatistic:
     """A statistic, unknown beyond the range of doubles."""
-    return TestStatistic(float(value) if math.isfinite(value) else math.nan, df)
+    return ReferredStatistic(float(value) if math.isfinite(value) else math.nan, df)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 Distribution = Literal["z", "chi-square"]
 
 
-class TestStatistic(NamedTuple):
+class ReferredStatistic(NamedTuple):
     """A test statistic with the degrees of freedom of its chi-square distribution; normal if these are None."""
 
     value: float  # NaN where the noise decides nothing
@@ -33,7 +33,7 @@ class TestStatistic(NamedTuple):
         return float(chdtrc(self.df, max(self.value, 0.0)))
 
 
-UNKNOWN = TestStatistic(math.nan)
+UNKNOWN = ReferredStatistic(math.nan)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -69,7 +69,7 @@ class HypothesisTest(Displayed):
     >>> share = (df["age"] > 40).mean().release(mu=0.3)
     >>> test = share.test(0.01)
     >>> test.null
-    'in the population, mean of (age > 40) is 0.01'
+    'in the population, share of rows with age > 40 is 0.01'
     >>> test.outcome
     True
     """

@@ -21,7 +21,7 @@ import math
 import numpy as np
 
 from dpnb.results.estimates.noisy import Cells
-from dpnb.results.testing.hypothesis import TestStatistic
+from dpnb.results.testing.hypothesis import ReferredStatistic
 
 MAX_CELLS = 1_000
 """The most cells of a table: the covariance has their square."""
@@ -30,14 +30,14 @@ CLEAR = 3.0
 """A total of a row or column is clear of its noise if it is this many times its noise scale."""
 
 
-def independence(counts: Cells, noise: Cells, sampling: Cells, ratio: float | None) -> TestStatistic:
+def independence(counts: Cells, noise: Cells, sampling: Cells, ratio: float | None) -> ReferredStatistic:
     """The test that rows and columns are independent; all tables have shape (rows, columns).
 
     `noise` and `sampling` are variances.  Where `ratio` is given, that through sampling is this multiple of the
     expected count instead.
     """
     rows, columns = counts.shape
-    unknown = TestStatistic(math.nan, (rows - 1) * (columns - 1))
+    unknown = ReferredStatistic(math.nan, (rows - 1) * (columns - 1))
     with np.errstate(all="ignore"):
         clear = [
             bool((counts.sum(axis=axis) > CLEAR * np.sqrt(noise.sum(axis=axis))).all()) for axis in (0, 1)
