@@ -10,7 +10,7 @@ from html import escape
 
 from dpnb._protocol.glossary import IN_THIS_TABLE, NOISE_INTERVAL
 from dpnb.errors import DpnbError
-from dpnb.render.histograms import histogram_html, is_histogram
+from dpnb.render.histograms import Ticks, histogram_html, is_histogram
 from dpnb.render.history import fan_html
 from dpnb.render.numbers import format_cost, format_mu_up, format_percent_up, format_time, label_text, percent
 from dpnb.render.page import (
@@ -27,6 +27,7 @@ from dpnb.render.page import (
 from dpnb.render.tables import (
     Shown,
     ShownPart,
+    heading_of,
     interval_name,
     intervals_name,
     labels_of,
@@ -92,7 +93,7 @@ DERIVED = "computed from an answer, at no further cost"
 @to_text.register
 def estimates_text(estimates: Estimates) -> str:
     """Estimates for a terminal."""
-    lines = [estimates.description]
+    lines = [heading_of(estimates)]
     if estimates.is_scalar:
         ((_, value, interval),) = rows_of(estimates)
         lines.append(f"  {value}   {interval_name(estimates)} {interval}" if estimates.has_intervals else f"  {value}")
@@ -114,16 +115,21 @@ def estimates_html(estimates: Estimates, between: str = "") -> str:
     # Statistics in different units have no common scale, and a two-way table has several numbers in a row.
     has_scale = estimates.outputs is None or estimates.outputs[0] == "quantile"
     has_scale = has_scale and estimates.has_intervals
+    bars = _IntervalBars(estimates)
     if has_scale and not (picture or estimates.is_scalar or estimates.is_two_way):
-        bars = _IntervalBars(estimates)
         charts = [bars.bar(index) for index in range(len(body))]
     labels = len(estimates.names) - estimates.is_two_way
     if not (_wide(estimates) or estimates.is_two_way):
         labels += estimates.outputs is not None
-    cells = [[*map(escape, row[:labels]), *map(_number_html, row[labels:])] for row in body]
-    table = table_html(_head(estimates), cells, charts, left=labels)
+    head, number = _head(estimates), _number_html
+    if (_wide(estimates) or estimates.is_two_way) and estimates.has_intervals:
+        head, number = [name.removesuffix(f" ({_level(estimates)})") for name in head], _stacked_html
+    cells = [[*map(escape, row[:labels]), *map(number, row[labels:])] for row in body]
+    table = table_html(head, cells, charts, left=labels, scale=bars.scale() if charts else "")
     below = f'<div style="{FAINT}">{_footer_html(estimates)}</div>'
-    return box_html(estimates.notice, title_html(estimates.description), picture, table, between, below)
+    return box_html(
+        estimates.notice, title_html(heading_of(estimates), exact=estimates.description), picture, table, between, below
+    )
 
 
 def _number_html(text: str) -> str:
@@ -132,6 +138,16 @@ def _number_html(text: str) -> str:
     if not text.startswith(unknown):
         return escape(text)
     return explained_html(unknown, f"{reason[0].upper()}{reason[1:]}.") + escape(text.removeprefix(unknown))
+
+
+SMALL = f"{FAINT};font-size:0.85em;white-space:nowrap"
+
+
+def _stacked_html(text: str) -> str:
+    """A number with its intervals below it, one in a line, so that many columns have room beside each other."""
+    number, separator, intervals = text.partition(" (")
+    lines = intervals.removesuffix(")").split("; ") if separator else []
+    return _number_html(number) + "".join(f'<div style="{SMALL}">{escape(line)}</div>' for line in lines)
 
 
 @to_html.register
@@ -210,14 +226,14 @@ def _wide(estimates: Estimates) -> bool:
 
 def _head(estimates: Estimates) -> list[str]:
     if estimates.is_two_way:
-        *outer, inner = estimates.names
+        *outer, inner = estimates._axis_names
         columns = dict.fromkeys(key[-1] for key in estimates.keys)
         return [*outer, *(f"{inner} {label_text(label)} ({_level(estimates)})" for label in columns)]
     if _wide(estimates) and estimates.outputs:
         level = f" ({_level(estimates)})" if estimates.has_intervals else ""
-        return [*estimates.names, *(f"{label}{level}" for label in estimates.outputs[1])]
+        return [*estimates._axis_names, *(f"{label}{level}" for label in estimates.outputs[1])]
     return [
-        *estimates.names,
+        *estimates._axis_names,
         *([estimates.outputs[0]] if estimates.outputs else []),
         "estimate",
         *([interval_name(estimates)] if estimates.has_intervals else []),
@@ -275,6 +291,20 @@ class _IntervalBars:
         ends += [x for pair in self._wider for x in pair if math.isfinite(x)]
         self._low: float = min(ends, default=0.0)
         self._high: float = max(ends, default=1.0)
+        self._ticks = Ticks.between(self._low, self._high, 3)
+
+    @property
+    def _marks(self) -> list[float]:
+        return [] if self._ticks is None else self._ticks.within(self._low, self._high)
+
+    def scale(self) -> str:
+        """The axis of the bars, for the head of their column."""
+        texts = "".join(
+            f'<text x="{min(max(self._at(tick), 12), CHART_WIDTH - 12):.1f}" y="12" text-anchor="middle" font-size="11" '
+            f'fill="currentColor" fill-opacity=".75">{escape(self._ticks.label(tick) if self._ticks else "")}</text>'
+            for tick in self._marks
+        )
+        return f'<svg width="{CHART_WIDTH}" height="16" aria-hidden="true">{texts}</svg>' if texts else ""
 
     def bar(self, index: int) -> str:
         if self._unknown[index]:
@@ -282,9 +312,11 @@ class _IntervalBars:
         low, high = self._at(self._lower[index]), self._at(self._upper[index])
         value = self._value[index]
         dot = "" if math.isnan(value) else f'<circle cx="{self._at(value):.1f}" cy="8" r="4" fill="{ACCENT}"/>'
-        zero, axis = f"{self._at(0.0):.1f}", ""
-        if self._low < 0 < self._high:
-            axis = f'<line x1="{zero}" x2="{zero}" y1="0" y2="16" stroke="currentColor" stroke-opacity=".35"/>'
+        axis = "".join(
+            f'<line x1="{self._at(tick):.1f}" x2="{self._at(tick):.1f}" y1="0" y2="16" stroke="currentColor" '
+            f'stroke-opacity="{0.5 if tick == 0 and self._low < 0 else 0.15}"/>'
+            for tick in self._marks
+        )
         line = f'<line x1="{low:.1f}" x2="{high:.1f}" y1="8" y2="8" stroke="{ACCENT}" stroke-width="2"/>'
         if self._wider and not math.isnan(self._wider[index][0]):
             low, high = map(self._at, self._wider[index])

@@ -23,20 +23,13 @@ from dpnb._plan.measurements import (
     Sum,
 )
 from dpnb.render.page import ACCENT
-from dpnb.render.tables import labels_of, population_ends
-from dpnb.results.answer import Answer
+from dpnb.render.tables import labels_of, population_ends, released
 from dpnb.results.tables.table import Estimates
 
 # --- kinds of numbers -------------------------------------------------------------------------------------------------
 
 
 _BIN = re.compile(r"[\[(](?P<low>[^,]+), (?P<high>[^,]+)[\])]")
-
-
-def released(estimates: Estimates) -> Answer | None:
-    """The released answer that these estimates are, or are a rearrangement of; None for computed estimates."""
-    source = estimates if estimates.source is None else estimates.source
-    return source if isinstance(source, Answer) else None
 
 
 def adds_up(estimates: Estimates) -> list[bool]:

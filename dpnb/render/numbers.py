@@ -80,6 +80,9 @@ def _words(mu: str, delta: str, epsilon: str) -> str:
 # --- numbers as text --------------------------------------------------------------------------------------------------
 
 
+MAX_ZEROS, SMALL = 8, 1e-4
+"""Numbers below the second are written with an exponent where their noise leaves more decimals than the first."""
+
 EXACT = Context(prec=400)
 """Enough digits for every double with twelve decimals."""
 
@@ -96,8 +99,12 @@ def format_number(value: float, error: float, rounding: str = ROUND_HALF_EVEN) -
         return "∞" if value > 0 else "-∞"
     if not math.isfinite(error) or error <= 0:
         return f"{value:,.6g}"
-    digits = max(0, min(12, 1 - math.floor(math.log10(error))))
-    return f"{Decimal(float.__repr__(float(value))).quantize(Decimal(1).scaleb(-digits), rounding, EXACT):z,f}"
+    digits = max(0, 1 - math.floor(math.log10(error)))
+    number = Decimal(float.__repr__(float(value)))
+    if digits > MAX_ZEROS and abs(value) < SMALL:
+        number = number.quantize(Decimal(1).scaleb(-digits), rounding, EXACT)
+        return f"{number:e}" if number else "0"
+    return f"{number.quantize(Decimal(1).scaleb(-min(12, digits)), rounding, EXACT):z,f}"
 
 
 def format_decimals(value: float, decimals: int) -> str:
