@@ -299,9 +299,10 @@ class _IntervalBars:
 
     def scale(self) -> str:
         """The axis of the bars, for the head of their column."""
+        style = 'text-anchor="middle" font-size="11" fill="currentColor" fill-opacity=".75"'
         texts = "".join(
-            f'<text x="{min(max(self._at(tick), 12), CHART_WIDTH - 12):.1f}" y="12" text-anchor="middle" font-size="11" '
-            f'fill="currentColor" fill-opacity=".75">{escape(self._ticks.label(tick) if self._ticks else "")}</text>'
+            f'<text x="{min(max(self._at(tick), 12), CHART_WIDTH - 12):.1f}" y="12" {style}>'
+            f"{escape(self._ticks.label(tick) if self._ticks else '')}</text>"
             for tick in self._marks
         )
         return f'<svg width="{CHART_WIDTH}" height="16" aria-hidden="true">{texts}</svg>' if texts else ""

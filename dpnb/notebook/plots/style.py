@@ -81,6 +81,11 @@ def text(value: object) -> str:
     return plain.replace("$", "&#36;") if plain.count("$") > 1 else plain
 
 
+def translucent(hue: str, opacity: float = 0.35) -> str:
+    """A hue as the colour of an area."""
+    return f"rgba({','.join(str(int(hue[i : i + 2], 16)) for i in (1, 3, 5))},{opacity:g})"
+
+
 def short(value: object) -> str:
     """A label, truncated to `LABEL_WIDTH`."""
     label = str(value)
