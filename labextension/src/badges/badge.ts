@@ -23,8 +23,17 @@ export class Badge {
       }
     });
     this._lines = new Views(this.node, () => {
-      const node = element('span', 'dpnb-badge-line');
-      return { node, update: (text): void => setText(node, text) };
+      const share = element('span', 'dpnb-badge-share');
+      const rest = element('span', 'dpnb-badge-rest');
+      const node = element('span', 'dpnb-badge-line', share, rest);
+      return {
+        node,
+        update: (text): void => {
+          const first = /^\S+%/u.exec(text)?.[0] ?? '';
+          setText(share, first);
+          setText(rest, text.slice(first.length));
+        }
+      };
     });
   }
 
