@@ -62,6 +62,9 @@ PRESETS = (
 MAX_MU = 0.5
 """The largest mu that the slider adds without a budget to an unknown answer; larger ones are possible in code."""
 
+PRESET_STATISTICS = 3
+"""Statistics whose errors a preset names; all are named for the option that is chosen."""
+
 PRESET_MUS = {"glance": 0.02, "talk": 0.05, "print": 0.1}
 """The largest mu that each preset adds without a budget."""
 
@@ -296,7 +299,7 @@ def _spent_after(account: Accountant, cost: GDP) -> str:
 
 def _short_error(preview: Preview) -> str:
     """The expected error without what it assumes."""
-    text = error_words(preview)
+    text = error_words(preview, PRESET_STATISTICS)
     return "error unknown" if text == UNKNOWN else text
 
 

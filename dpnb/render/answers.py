@@ -10,12 +10,10 @@ from html import escape
 
 from dpnb._protocol.glossary import IN_THIS_TABLE, NOISE_INTERVAL
 from dpnb.errors import DpnbError
-from dpnb.render.histograms import Ticks, histogram_html, is_histogram
+from dpnb.render.histograms import IntervalBars, histogram_html, is_histogram
 from dpnb.render.history import fan_html
 from dpnb.render.numbers import format_cost, format_mu_up, format_percent_up, format_time, label_text, percent
 from dpnb.render.page import (
-    ACCENT,
-    CHART_WIDTH,
     FAINT,
     box_html,
     explained_html,
@@ -32,7 +30,6 @@ from dpnb.render.tables import (
     intervals_name,
     labels_of,
     numbers_of,
-    population_ends,
     population_name,
     population_texts,
     remark_part,
@@ -115,18 +112,21 @@ def estimates_html(estimates: Estimates, between: str = "") -> str:
     # Statistics in different units have no common scale, and a two-way table has several numbers in a row.
     has_scale = estimates.outputs is None or estimates.outputs[0] == "quantile"
     has_scale = has_scale and estimates.has_intervals
-    bars = _IntervalBars(estimates)
+    bars = IntervalBars(estimates)
     if has_scale and not (picture or estimates.is_scalar or estimates.is_two_way):
         charts = [bars.bar(index) for index in range(len(body))]
     labels = len(estimates.names) - estimates.is_two_way
     if not (_wide(estimates) or estimates.is_two_way):
         labels += estimates.outputs is not None
-    head, number = _head(estimates), _number_html
+    head, number, below = _head(estimates), _number_html, ""
     if (_wide(estimates) or estimates.is_two_way) and estimates.has_intervals:
         head, number = [name.removesuffix(f" ({_level(estimates)})") for name in head], _stacked_html
+        both = f"are its {_level(estimates).replace(';', ' and')} intervals"
+        is_both = estimates.has_population_intervals
+        below = f"below each number {both if is_both else f'is its {interval_name(estimates)}'}; "
     cells = [[*map(escape, row[:labels]), *map(number, row[labels:])] for row in body]
     table = table_html(head, cells, charts, left=labels, scale=bars.scale() if charts else "")
-    below = f'<div style="{FAINT}">{_footer_html(estimates)}</div>'
+    below = f'<div style="{FAINT}">{below}{_footer_html(estimates)}</div>'
     return box_html(
         estimates.notice, title_html(heading_of(estimates), exact=estimates.description), picture, table, between, below
     )
@@ -166,7 +166,20 @@ def footer(estimates: Estimates) -> list[str]:
     parts = [] if estimates.is_scalar or not estimates.has_intervals else [intervals_name(estimates)]
     if estimates.source is not None:
         parts = [DERIVED, *(_fit_notes(estimates.source) if isinstance(estimates.source, FitResult) else []), *parts]
-    return [*parts, *(text for _, text in estimates.warnings)]
+    return [*parts, *(text for _, text in _remarks(estimates))]
+
+
+def _remarks(estimates: Estimates) -> list[tuple[str, str]]:
+    """The warnings; those that say the same of several statistics are one, which names them."""
+    labels = {label_text(label) for label in (estimates.outputs[1] if estimates.outputs else ())}
+    found: dict[tuple[str, str], list[str]] = {}
+    for explanation, text in estimates.warnings:
+        name, separator, rest = text.partition(": ")
+        is_one = bool(separator) and name in labels
+        found.setdefault((explanation, rest if is_one else text), []).extend([name] if is_one else [])
+    return [
+        (explanation, f"{', '.join(names)}: {text}" if names else text) for (explanation, text), names in found.items()
+    ]
 
 
 @footer.register
@@ -204,7 +217,7 @@ def _fit_notes(fitted: FitResult) -> list[str]:
 
 
 def _footer_html(estimates: Estimates) -> str:
-    explained = {text: explanation for explanation, text in estimates.warnings}
+    explained = {text: explanation for explanation, text in _remarks(estimates)}
     interval = intervals_name(estimates)
     return "; ".join(
         (term_html(text, NOISE_INTERVAL) if text == interval else escape(text))
@@ -274,61 +287,6 @@ def _two_way(estimates: Estimates, rows: list[tuple[list[str], str, str]]) -> li
         row = table.setdefault(key[:-1], [*label[:-1], *("" for _ in columns)])
         row[len(key) - 1 + columns.index(key[-1])] = f"{value} ({interval})"
     return list(table.values())
-
-
-class _IntervalBars:
-    """Estimates with their intervals on one common scale, on which unknown numbers are not drawn."""
-
-    def __init__(self, estimates: Estimates) -> None:
-        self._value, self._lower, self._upper = (
-            array.ravel().tolist()
-            for array in (estimates.arrays.displayed, estimates.arrays.low, estimates.arrays.high)
-        )
-        self._wider = population_ends(estimates)
-        self._unknown: list[bool] = estimates.arrays.is_unknown.ravel().tolist()
-        rows = zip(self._unknown, self._value, self._lower, self._upper, strict=True)
-        ends = [x for unknown, *numbers in rows for x in numbers if math.isfinite(x) and not unknown]
-        ends += [x for pair in self._wider for x in pair if math.isfinite(x)]
-        self._low: float = min(ends, default=0.0)
-        self._high: float = max(ends, default=1.0)
-        self._ticks = Ticks.between(self._low, self._high, 3)
-
-    @property
-    def _marks(self) -> list[float]:
-        return [] if self._ticks is None else self._ticks.within(self._low, self._high)
-
-    def scale(self) -> str:
-        """The axis of the bars, for the head of their column."""
-        style = 'text-anchor="middle" font-size="11" fill="currentColor" fill-opacity=".75"'
-        texts = "".join(
-            f'<text x="{min(max(self._at(tick), 12), CHART_WIDTH - 12):.1f}" y="12" {style}>'
-            f"{escape(self._ticks.label(tick) if self._ticks else '')}</text>"
-            for tick in self._marks
-        )
-        return f'<svg width="{CHART_WIDTH}" height="16" aria-hidden="true">{texts}</svg>' if texts else ""
-
-    def bar(self, index: int) -> str:
-        if self._unknown[index]:
-            return ""
-        low, high = self._at(self._lower[index]), self._at(self._upper[index])
-        value = self._value[index]
-        dot = "" if math.isnan(value) else f'<circle cx="{self._at(value):.1f}" cy="8" r="4" fill="{ACCENT}"/>'
-        axis = "".join(
-            f'<line x1="{self._at(tick):.1f}" x2="{self._at(tick):.1f}" y1="0" y2="16" stroke="currentColor" '
-            f'stroke-opacity="{0.5 if tick == 0 and self._low < 0 else 0.15}"/>'
-            for tick in self._marks
-        )
-        line = f'<line x1="{low:.1f}" x2="{high:.1f}" y1="8" y2="8" stroke="{ACCENT}" stroke-width="2"/>'
-        if self._wider and not math.isnan(self._wider[index][0]):
-            low, high = map(self._at, self._wider[index])
-            style = f'stroke="{ACCENT}" stroke-width="6" stroke-opacity=".3"'
-            line = f'<line x1="{low:.1f}" x2="{high:.1f}" y1="8" y2="8" {style}/>{line}'
-        return f'<svg width="{CHART_WIDTH}" height="16" aria-hidden="true">{axis}{line}{dot}</svg>'
-
-    def _at(self, value: float) -> float:
-        width = self._high - self._low or 1.0
-        position = min(max((value - self._low) / width, 0.0), 1.0) if math.isfinite(value) else float(value > 0)
-        return 5 + position * (CHART_WIDTH - 10)
 
 
 # --- the answer of a bounds finder as text and as HTML ----------------------------------------------------------------
