@@ -183,6 +183,11 @@ class ArrangedQuery(Arrangements, PreviewedOnDisplay):
     def preview(self, **targets: Unpack[PreviewTargets]) -> Preview | Previews:
         """As `dpnb.Query.preview` of the query.
 
+        Parameters
+        ----------
+        **targets
+            As for `dpnb.Query.preview`.
+
         Examples
         --------
         >>> df.groupby("plan").size().sort_values().preview(mu=0.1).fits
@@ -192,6 +197,11 @@ class ArrangedQuery(Arrangements, PreviewedOnDisplay):
 
     def release(self, **target: Unpack[PreviewTarget]) -> Any:
         """As `dpnb.Query.release` of the query; the methods are called on the answer.
+
+        Parameters
+        ----------
+        **target
+            As for `dpnb.Query.release`.
 
         Examples
         --------

@@ -84,11 +84,37 @@ class FramePlot(UnsupportedOperations):
         return self._frame.groupby([self._groups(x, gridsize), self._groups(y, gridsize)]).size().unstack()  # type: ignore[no-any-return]
 
     def hist(self, column: str | None = None, bins: object = 10, **drawing: object) -> Query:
-        """As `dpnb.Frame.hist`."""
+        """As `dpnb.Frame.hist`.
+
+        Parameters
+        ----------
+        column : str
+        bins : int, or list of float or dates, default 10
+        **drawing
+            As for `dpnb.Frame.hist`.
+
+        Examples
+        --------
+        >>> df.plot.hist("age", bins=5).description
+        'count of rows by cut(age, [0, 20, 40, 60, 80, 100])'
+        """
         return self._frame.hist(column, bins, **drawing)  # type: ignore[no-any-return]
 
     def box(self, column: str | None = None, by: object = None, **drawing: object) -> Query:
-        """As `dpnb.Frame.boxplot`."""
+        """As `dpnb.Frame.boxplot`.
+
+        Parameters
+        ----------
+        column : str
+        by : str, column or list of them, optional
+        **drawing
+            As for `dpnb.Frame.boxplot`.
+
+        Examples
+        --------
+        >>> df.plot.box("cost", by="plan").description
+        'quantiles 0.05, 0.25, 0.5, 0.75, 0.95 of cost by plan'
+        """
         return self._frame.boxplot(column, by, **drawing)  # type: ignore[no-any-return]
 
     def __call__(self, kind: str = "line", x: Any = None, y: Any = None, **options: Any) -> Query:
