@@ -193,6 +193,14 @@ def spoken_title(plan: Plan, view: AnyView) -> str:
     return f"{what.rstrip(',')}{comma}{scope}" if comma else what + scope
 
 
+def in_words(description: str, plan: Plan, view: AnyView) -> str:
+    """A description that begins with the exact text of a query, with its `spoken_title` instead."""
+    exact = describe_plan(plan, view)
+    if not description.startswith(exact):
+        return description
+    return spoken_title(plan, view) + description.removeprefix(exact)
+
+
 def title_of(plan: Plan, view: AnyView, limits: ContributionBounds) -> str:
     """`describe_plan` as a title, which says too where the limits of the session make rows like units."""
     words = describe_plan(plan, view)

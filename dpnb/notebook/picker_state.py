@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.cost_text import cost_text
+from dpnb._plan.plan import in_words
 from dpnb._protocol.picker import (
     VERSION,
     CountStep,
@@ -116,7 +117,7 @@ def _state(query: Query, best: Answer | None, unanswered: list[Unanswered], **fi
     state: dict[str, Any] = {
         "version": VERSION,
         "phase": "choosing",
-        "query": query.description,
+        "query": in_words(query.description, query.plan, query.view),
         "notice": query.runner.notice,
         "session": query.runner.name,
         "current": None if best is None else cost_text(query.runner.account, best.total_loss),

@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from dpnb._plan.plan import describe_plan, spoken_title
+from dpnb._plan.plan import in_words
 from dpnb._protocol.glossary import NOISE_INTERVAL, POPULATION_INTERVAL
 from dpnb.render.numbers import date_with_interval, format_decimals, label_text, number_with_interval, percent
 from dpnb.render.page import FAINT, box_html, term_html, title_html, with_notice
@@ -35,11 +35,8 @@ def released(estimates: Estimates) -> Answer | None:
 
 def heading_of(estimates: Estimates) -> str:
     """The title of estimates; that of a released answer in words instead of code."""
-    answer = released(estimates)
-    exact = "" if answer is None else describe_plan(answer.plan, answer.view)
-    if answer is None or not estimates.description.startswith(exact):
-        return estimates.description
-    return spoken_title(answer.plan, answer.view) + estimates.description.removeprefix(exact)
+    answer, description = released(estimates), estimates.description
+    return description if answer is None else in_words(description, answer.plan, answer.view)
 
 
 def interval_name(estimates: Estimates | Comparison) -> str:
