@@ -6,6 +6,14 @@ import { indexForKey } from './timelineKeys';
 import { TimelineTable } from './timelineTable';
 import { trans } from '../translation';
 
+/** Characters of a text below the chart, and of its end, which has the cost. */
+const MAX_TEXT = 140;
+const END = 60;
+
+/** A text without its middle, where that is long: the code of a query can be. */
+const shortened = (text: string): string =>
+  text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT - END)}… ${text.slice(-END)}` : text;
+
 /**
  * Values from request to request.
  *
@@ -24,14 +32,6 @@ export class TimelineView implements IView<ITimelineChart> {
   private readonly _full: HTMLElement;
   private _timeline: ITimelineChart | null = null;
   private _drawn = '';
-  /** Characters of a text below the chart, and of its end, which has the cost. */
-  MAX_TEXT = 140;
-  END = 60;
-
-  /** A text without its middle, where that is long: the code of a query can be. */
-  shortened = (text: string): string =>
-    text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT - END)}… ${text.slice(-END)}` : text;
-
   /** Number of the selected request; later requests do not change it. */
   private _chosen: number | null = null;
 
