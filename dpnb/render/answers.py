@@ -170,16 +170,17 @@ def footer(estimates: Estimates) -> list[str]:
 
 
 def _remarks(estimates: Estimates) -> list[tuple[str, str]]:
-    """The warnings; those that say the same of several statistics are one, which names them."""
-    labels = {label_text(label) for label in (estimates.outputs[1] if estimates.outputs else ())}
-    found: dict[tuple[str, str], list[str]] = {}
-    for explanation, text in estimates.warnings:
-        name, separator, rest = text.partition(": ")
-        is_one = bool(separator) and name in labels
-        found.setdefault((explanation, rest if is_one else text), []).extend([name] if is_one else [])
-    return [
-        (explanation, f"{', '.join(names)}: {text}" if names else text) for (explanation, text), names in found.items()
-    ]
+    """The warnings; what they say of several statistics they say once, with their names."""
+    labels = {" ".join(label) for label in labels_of(estimates)} if estimates.outputs else set()
+    return [(explanation, _said_once(text, labels)) for explanation, text in estimates.warnings]
+
+
+def _said_once(text: str, labels: set[str]) -> str:
+    names: dict[str, list[str]] = {}
+    for part in text.split("; "):
+        name, _, rest = part.partition(": ")
+        names.setdefault(rest if name in labels else part, []).extend([name] if name in labels else [])
+    return "; ".join(f"{', '.join(own)}: {said}" if own else said for said, own in names.items())
 
 
 @footer.register

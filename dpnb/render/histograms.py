@@ -176,8 +176,8 @@ def histogram_html(estimates: Estimates) -> str:
             parts.append(_whisker(middle, y(below), y(above), min(7.0, width / 2), "1"))
     parts += _axis_labels([label for (label,) in labels_of(estimates)], width)
     return (
-        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" style="display:block;max-width:100%;height:auto" '
-        f'font-size="11" aria-hidden="true">{"".join(parts)}</svg>'
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" font-size="11" aria-hidden="true" '
+        f'style="display:block;max-width:100%;height:auto;overflow:visible">{"".join(parts)}</svg>'
     )
 
 
