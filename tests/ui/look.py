@@ -1,7 +1,7 @@
 """Draws the pictures "before and after" of `docs/screens.md`.  ``python tests/ui/look.py [suffix]``
 
-Needs Chromium.  The pictures go to ``docs/images/look-*.png``; with a suffix such as ``-before``, which was used once in
-an older working tree, they are named by it.
+Needs Chromium.  The pictures go to ``docs/images/look-*.png``; with a suffix such as ``-before``, which was used in an
+older working tree, they are named by it.
 """
 
 from __future__ import annotations
