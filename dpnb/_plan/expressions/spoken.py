@@ -13,6 +13,7 @@ from dpnb._plan.expressions.nodes import (
     ChangeCase,
     Clip,
     Compare,
+    ComparisonOperator,
     Cut,
     Expression,
     ExtractDatePart,
@@ -34,7 +35,14 @@ from dpnb._plan.expressions.nodes import (
 from dpnb._plan.expressions.text import constant_words, explained, listed_words, words, zones_in_words
 
 _RELATIONS = {">": "above", ">=": "at least", "<": "below", "<=": "at most", "==": "=", "!=": "≠"}
-_OPPOSITES = {">": "<=", ">=": "<", "<": ">=", "<=": ">", "==": "!=", "!=": "=="}
+_OPPOSITES: dict[ComparisonOperator, ComparisonOperator] = {
+    ">": "<=",
+    ">=": "<",
+    "<": ">=",
+    "<=": ">",
+    "==": "!=",
+    "!=": "==",
+}
 _MATCHES = {"contains": "containing", "startswith": "starting with", "endswith": "ending with"}
 _PARTS = {
     "dayofweek": "day of the week",

@@ -123,8 +123,8 @@ def draw_heat(estimates: Estimates) -> go.Figure:
     labels: dict[str, Any] = {"hovertext": hover, "hoverinfo": "text", "xgap": 1, "ygap": 1}
     figure.add_trace(go.Heatmap(x=cells.columns, y=cells.rows, z=z, **shades, **labels), 1, 1)
     across, down = estimates._axis_names
-    for update, own, title in ((figure.update_xaxes, cells.columns, across), (figure.update_yaxes, cells.rows, down)):
-        update(type="category", categoryorder="array", categoryarray=own, showgrid=False, title=short(title))
+    for update, own, name in ((figure.update_xaxes, cells.columns, across), (figure.update_yaxes, cells.rows, down)):
+        update(type="category", categoryorder="array", categoryarray=own, showgrid=False, title=short(name))
         edges = bin_edges(own)
         if edges is not None:  # between the cells, as on the axes of a histogram
             every = math.ceil(len(edges) / 12)
