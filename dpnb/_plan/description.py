@@ -42,11 +42,11 @@ from dpnb._plan.measurements import (
 )
 from dpnb._plan.regression import describe_model, is_class
 
-Text = Callable[[Expression], str]
+ExpressionText = Callable[[Expression], str]
 """How an expression is written: `explained`, or `spoken` in titles."""
 
 
-def describe_aggregation(aggregation: Measured, view: AnyView, text: Text = explained) -> str:
+def describe_aggregation(aggregation: Measured, view: AnyView, text: ExpressionText = explained) -> str:
     """An aggregation and its view in words, with its expressions as `text` writes them."""
     if isinstance(aggregation, JointAggregation) and products_of(aggregation) is not None:
         statistic = aggregation.parts[0].aggregation
@@ -79,7 +79,7 @@ def _also(others: Sequence[str]) -> str:
     return f" (also measured: {', '.join(dict.fromkeys(others))})" if others else ""
 
 
-def title_of_description(columns: Sequence[Expression], text: Text = words) -> str:
+def title_of_description(columns: Sequence[Expression], text: ExpressionText = words) -> str:
     """The title of the counts, means, deviations and quantiles of some numbers."""
     return f"description of {', '.join(map(text, columns))}"
 
@@ -103,7 +103,7 @@ def _counted(what: str, view: AnyView) -> str:
     return f"shares of {what} within {view.within}" if view.within else f"shares of {what}"
 
 
-def _words(aggregation: Single | Discovery, view: AnyView, text: Text) -> str:
+def _words(aggregation: Single | Discovery, view: AnyView, text: ExpressionText) -> str:
     match aggregation:
         case Count(node) if node is not None:
             return _counted(text(node), view)
@@ -153,7 +153,7 @@ def _is_condition(node: Expression) -> bool:
     return not isinstance(node, Column | Cut | Lookup)
 
 
-def _slope_words(columns: tuple[Expression, ...], view: AnyView, text: Text) -> str:
+def _slope_words(columns: tuple[Expression, ...], view: AnyView, text: ExpressionText) -> str:
     """A regression within units; the privacy unit has no other name in a plan."""
     if not isinstance(view, SlopesView):
         return f"products of deviations of {', '.join(map(text, columns))} within each unit"
@@ -161,7 +161,7 @@ def _slope_words(columns: tuple[Expression, ...], view: AnyView, text: Text) -> 
     return f"regression of {chosen[0]} on {', '.join(chosen[1:])} within each unit ({name_text(view.within)})"
 
 
-def _moment_words(columns: tuple[Expression, ...], view: AnyView, text: Text) -> str:
+def _moment_words(columns: tuple[Expression, ...], view: AnyView, text: ExpressionText) -> str:
     if not isinstance(view, MomentsView):
         return f"moments of {', '.join(map(text, columns))}"
     shown = [

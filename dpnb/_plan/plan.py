@@ -10,7 +10,7 @@ import msgspec
 from dpnb._plan.description import describe_aggregation
 from dpnb._plan.expressions.nodes import Column, Cut, Expression, WithinUnit, columns_of, nodes_of
 from dpnb._plan.expressions.rules import MAX_KEYS, public_key_count, public_keys_of
-from dpnb._plan.expressions.spoken import spoken
+from dpnb._plan.expressions.spoken import spoken, zone_of_bins
 from dpnb._plan.expressions.text import explained, name_text, named, words, zones_in_words
 from dpnb._plan.measurements import (
     AnyView,
@@ -229,9 +229,12 @@ def spoken_level(level: GroupLevel) -> str:
 
 def axis_name(level: GroupLevel) -> str:
     """A level of groups as an axis has it, whose labels say the ranges; a name that the analyst chose stays alone."""
-    node = level.expression.inner if isinstance(level.expression, Cut) else level.expression
-    is_named = level.name != words(level.expression) and columns_of(level.expression) != {level.name}
-    return f"{level.name}{zones_in_words(node)}" if is_named else spoken(node)
+    made = level.expression
+    node, zone = (made.inner, zone_of_bins(made)) if isinstance(made, Cut) else (made, zones_in_words(made))
+    is_named = level.name != words(made) and columns_of(made) != {level.name}
+    if is_named:
+        return f"{level.name}{zone}"
+    return spoken(node) + (zone if isinstance(made, Cut) else "")
 
 
 def _describe_leading(plan: Plan, within: str) -> str:

@@ -167,7 +167,7 @@ def test_whole_log_is_shown_on_request(cockpit: Lab) -> None:
     cockpit.reload()
     expect_agreement(cockpit)
     expect(cockpit.panel).not_to_contain_text("Last known")
-    expect(cockpit.panel.locator(".dpnb-release")).to_have_count(50)
+    expect(cockpit.panel.locator(".dpnb-release")).to_have_count(10)
     cockpit.panel.locator(".dpnb-log-all").click()
     expect(cockpit.panel.locator(".dpnb-release")).to_have_count(60)
 

@@ -6,6 +6,8 @@ A title is read, not typed again: it says what is computed, and leaves out the e
 
 from __future__ import annotations
 
+import re
+
 from dpnb._plan.expressions.nodes import (
     And,
     Arithmetic,
@@ -32,7 +34,7 @@ from dpnb._plan.expressions.nodes import (
     WithinUnit,
     nodes_of,
 )
-from dpnb._plan.expressions.text import constant_words, explained, listed_words, words, zones_in_words
+from dpnb._plan.expressions.text import are_intervals, constant_words, explained, listed_words, words, zones_in_words
 
 _RELATIONS = {">": "above", ">=": "at least", "<": "below", "<=": "at most", "==": "=", "!=": "≠"}
 _OPPOSITES: dict[ComparisonOperator, ComparisonOperator] = {
@@ -50,6 +52,9 @@ _PARTS = {
     "dayofyear": "day of the year",
     "days": "days",
 }
+_DAYS = re.compile(r"[\[(]\d{4}-\d\d-\d\d[T\d:]*, \d{4}-\d\d-\d\d[T\d:]*[\])]")
+"""The label of a bin of dates without a distance from UTC."""
+
 _CONDITIONS = (Compare, And, Or, Not, IsIn, IsNull, MatchText)
 _OPERATIONS = (Arithmetic, *_CONDITIONS)
 
@@ -63,6 +68,13 @@ def spoken(node: Expression) -> str:
     if any(isinstance(one, Lookup | WithinUnit) for one in nodes):
         return explained(node)
     return _spoken(node) + ("" if any(isinstance(one, Cut) for one in nodes) else zones_in_words(node))
+
+
+def zone_of_bins(node: Cut) -> str:
+    """The time of the labels of bins of dates, unless each states its distance from UTC or an analyst wrote it."""
+    if not node.dates or not all(_DAYS.fullmatch(str(label)) for label in node.labels):
+        return ""
+    return " (UTC)" if are_intervals(node) else " (local time)"
 
 
 def _spoken(node: Expression) -> str:
@@ -114,7 +126,7 @@ def _spoken(node: Expression) -> str:
         case TextLength(inner):
             return f"length of {_operand(inner)}"
         case Cut(inner, _, labels):
-            return f"{_operand(inner)} in {len(labels)} ranges"
+            return f"{_operand(inner)} in {len(labels)} ranges{zone_of_bins(node)}"
         case ExtractDatePart(part, inner):
             return f"{_PARTS.get(part, part)} of {_operand(inner)}"
         case Period(unit, inner):

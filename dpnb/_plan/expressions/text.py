@@ -212,7 +212,7 @@ def _explained(node: Expression) -> Expression:
             return IsIn(Column(_lookup_text(lookup, values)), values)
         case Lookup():
             return Column(_lookup_text(node))
-        case Cut() if not _are_intervals(node):
+        case Cut() if not are_intervals(node):
             text = words(with_arguments(node, _explained)).removesuffix(")")
             return Column(f"{text}, labels={listed_words(tuple(map(_short_key, node.labels)))})")
     return with_arguments(node, _explained)
@@ -238,7 +238,7 @@ def _lookup_text(node: Lookup, wanted: Collection[Key] = ()) -> str:
     return f"{operand(inner[0]) if len(inner) == 1 else f'({made})'}.map({table})"
 
 
-def _are_intervals(node: Cut) -> bool:
+def are_intervals(node: Cut) -> bool:
     """Whether the labels of bins are their intervals, as dpnb writes them by default."""
     if len(node.labels) != len(node.edges) - 1:
         return False

@@ -86,7 +86,7 @@ def draw_boxes(estimates: Estimates, names: list[str]) -> go.Figure:
 
 
 @dataclass(frozen=True)
-class _Cells:
+class _TwoWay:
     """A two-way table: the labels of its columns and rows, and the index of the number in each cell."""
 
     columns: list[str]
@@ -134,12 +134,12 @@ def draw_heat(estimates: Estimates) -> go.Figure:
     return framed(figure, estimates, [*_widths(estimates), *notes_of(estimates)], layout)
 
 
-def _cells(estimates: Estimates) -> _Cells:
+def _cells(estimates: Estimates) -> _TwoWay:
     columns, rows = (list(dict.fromkeys(str(key[level]) for key in estimates.keys)) for level in (0, 1))
     numbers: list[list[int | None]] = [[None] * len(columns) for _ in rows]
     for at, key in enumerate(estimates.keys):
         numbers[rows.index(str(key[1]))][columns.index(str(key[0]))] = at
-    return _Cells(columns, rows, numbers)
+    return _TwoWay(columns, rows, numbers)
 
 
 def _widths(estimates: Estimates) -> list[str]:
