@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -10,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.slow  # half a minute of mypy without a cache
+pytestmark = pytest.mark.slow  # half a minute of mypy if `make types` has left no cache
 
 ROOT = Path(__file__).resolve().parents[1]
 ERROR = re.compile(r"^(?:.*/)?(\w+)\.py:(\d+): error: .*  \[([\w-]+)\]$")
@@ -25,15 +24,15 @@ Errors = set[tuple[int, str]]
 
 @pytest.fixture(scope="module")
 def errors(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Errors]:
-    """Line and code of each error that `mypy --strict` finds, without this project's settings, by script."""
-    folder = tmp_path_factory.mktemp("mypy")
-    scripts = [folder / "control.py", *(ROOT / "tests" / "typing" / f"{name}.py" for name in ("analyst", "mistakes"))]
-    scripts[0].write_text(CONTROL, encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", "--config-file=", "--follow-imports=silent", "--hide-error-context",
-         "--no-error-summary", "--no-pretty", "--cache-dir", os.devnull, *map(str, scripts)],
-        cwd=folder, env={**os.environ, "MYPYPATH": str(ROOT)}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    """Line and code of each error that `make types` would find in scripts of analysts, by script.
+
+    With its settings, and so with its cache: beside `--strict`, they only add errors, and skip modules without types.
+    """
+    control = tmp_path_factory.mktemp("mypy") / "control.py"
+    scripts = [control, *(ROOT / "tests" / "typing" / f"{name}.py" for name in ("analyst", "mistakes"))]
+    control.write_text(CONTROL, encoding="utf-8")
+    command = [sys.executable, "-m", "mypy", "--strict", "--hide-error-context", "--no-error-summary", "--no-pretty"]
+    done = subprocess.run([*command, *map(str, scripts)], cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (1, "")
     found: dict[str, Errors] = {script.stem: set() for script in scripts}
     for line in done.stdout.splitlines():

@@ -202,7 +202,10 @@ def _part(part: tuple[Single | Discovery, int, int], query: LinearQuery) -> list
     aggregation, first, count = part
     if isinstance(aggregation, Moments):
         of = ", ".join(words(node) for node in (*aggregation.columns, *aggregation.categories))
-        return [f"1 for each row, and at most 1 to each sum and product of {of}, scaled to -1 ... 1"]
+        every = f"to each sum and product of {of}, scaled to -1 ... 1"
+        if aggregation.weights is not None:
+            return [f"at most 1 for each row, its weight {words(aggregation.weights)} scaled to 0 ... 1, and {every}"]
+        return [f"1 for each row, and at most 1 {every}"]
     if isinstance(aggregation, DeviationProducts):
         of = ", ".join(words(node) for node in aggregation.columns)
         quarter = f"{aggregation.max_rows / 4:g}"
@@ -293,4 +296,5 @@ def _scale(feature: Feature, query: LinearQuery) -> str:
             scales = scale * prefix_sum_scales(query.cells)
             return f"{scales[0]:.4g} in the first cumulative number of rows, rising to {scales[-1]:.4g} in the last"
         case CountFeature():
-            return f"{scale:.4g} in the number of rows"
+            of = f" with each value of {', '.join(map(words, feature.split.by))}" if feature.split.by else ""
+            return f"{scale:.4g} in the number of rows{of}"

@@ -32,13 +32,14 @@ CLIP_STEPS = 2**30
 
 @dataclass(frozen=True)
 class SlotLayout:
-    """Slots for the combinations of values of some categories, each without its first value.
+    """Slots for the combinations of values of some categories, each without its first values.
 
     A row is in at most one slot, so its norm is that of its one number.
     """
 
     by: tuple[Expression, ...] = ()
-    sizes: tuple[int, ...] = ()  # number of values of each category, without the first
+    sizes: tuple[int, ...] = ()  # number of values of each category that have slots
+    first: int = 1  # number of values of each category that have none
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ from dpnb._plan.measurements import (
     DeviationProducts,
     Discovery,
     Gradient,
+    LevelCounts,
     Mean,
     ModelLoss,
     Moments,
@@ -40,6 +41,7 @@ from dpnb._plan.measurements import (
     Single,
     Sum,
     UnitProducts,
+    WeightedMean,
 )
 from dpnb._plan.regression import design
 from dpnb.errors import PlanError
@@ -60,9 +62,15 @@ def features_of(aggregation: Single | Discovery, schema: Schema) -> tuple[Featur
             return (_value(column, schema, "sum"),)
         case Mean(column):
             return (CountFeature((column,)), _centred(column, schema, "mean"))
+        case WeightedMean(column, weights):
+            deviation, _ = weighted_deviation(aggregation, schema)
+            both = (column, weights)
+            return (_value(deviation, schema, "mean", both), _value(weights, schema, "mean", both))
         case Ratio(numerator, denominator):
             terms = (numerator, denominator)
             return (_value(numerator, schema, "ratio", terms), _value(denominator, schema, "ratio", terms))
+        case LevelCounts(column):
+            return (CountFeature((column,), split=SlotLayout((column,), (levels_of(column, schema),), 0)),)
         case Moments():
             return _moments(aggregation, schema)
         case DeviationProducts():
@@ -111,6 +119,21 @@ def _centred(node: Expression, schema: Schema, verb: str, required: tuple[Expres
     return ValueFeature(node, value.low, value.high, middle, value.required)
 
 
+def weighted_deviation(aggregation: WeightedMean, schema: Schema) -> tuple[Expression, float]:
+    """A number minus the middle of its bounds, times its weight, and this middle: a row adds less than without it."""
+    number = numeric_dtype_of(aggregation.column, schema, "mean")
+    middle = number.low / 2 + number.high / 2
+    deviation = Arithmetic("-", aggregation.column, Literal(middle))
+    return Arithmetic("*", aggregation.denominator, deviation), middle
+
+
+def scaled_weights(aggregation: Moments, schema: Schema) -> Expression | None:
+    """The weights of rows, scaled to at most 1; None without weights."""
+    if aggregation.weights is None:
+        return None
+    return Arithmetic("/", aggregation.weights, Literal(numeric_dtype_of(aggregation.weights, schema, "weights").high))
+
+
 def scaled(node: Expression, schema: Schema) -> tuple[Expression, float, float]:
     """An expression scaled to -1 to 1, with the middle and half-width of its bounds."""
     number = numeric_dtype_of(node, schema, "moments")
@@ -131,39 +154,55 @@ def moment_order(columns: int, categories: int) -> list[tuple[str, int, int]]:
     ]
 
 
+def levels_of(node: Expression, schema: Schema) -> int:
+    """The number of public values of an expression."""
+    return len(public_keys_of(node, schema) or ())
+
+
 def indicators_of(node: Expression, schema: Schema) -> int:
     """The number of indicators of a category: one for each value except the first."""
-    return len(public_keys_of(node, schema) or ()) - 1
+    return levels_of(node, schema) - 1
 
 
 def _moments(aggregation: Moments, schema: Schema) -> tuple[Feature, ...]:
     """Count, sums and products of the columns, each scaled to -1 to 1, and of the indicators of categories.
 
     A square lies between 0 and 1, so 1/2 is subtracted and a row adds at most 1/2 to its sum.  At most one of the
-    indicators of a category is 1, and each is equal to its square.
+    indicators of a category is 1, and each is equal to its square.  With weights, scaled to at most 1, all are
+    multiplied by that of the row, and nothing is subtracted: a number of rows would be needed to add it again.
     """
-    columns, categories = aggregation.columns, aggregation.categories
-    required = (*columns, *categories)
+    columns, categories, weights = aggregation.columns, aggregation.categories, scaled_weights(aggregation, schema)
+    required = (*columns, *categories, *(() if aggregation.weights is None else (aggregation.weights,)))
     z = [scaled(node, schema)[0] for node in columns]
 
     def split(*indices: int) -> SlotLayout:
         by = tuple(categories[index] for index in indices)
         return SlotLayout(by, tuple(indicators_of(node, schema) for node in by))
 
+    def count(layout: SlotLayout) -> Feature:
+        if weights is None:
+            return CountFeature(required, split=layout)
+        return replace(_value(weights, schema, "weights", required), split=layout)
+
+    def number(node: Expression, layout: SlotLayout) -> Feature:
+        if weights is None:
+            return replace(_centred(node, schema, "moments", required), split=layout)
+        return replace(_value(Arithmetic("*", weights, node), schema, "moments", required), split=layout)
+
     def feature(kind: str, a: int, b: int) -> Feature:
         match kind:
             case "count":
-                return CountFeature(required)
+                return count(SlotLayout())
             case "number":
-                return _centred(z[a], schema, "moments", required)
+                return number(z[a], SlotLayout())
             case "product":
                 product = Arithmetic("**", z[a], Literal(2)) if a == b else Arithmetic("*", z[a], z[b])
-                return _centred(product, schema, "moments", required)
+                return number(product, SlotLayout())
             case "indicators":
-                return CountFeature(required, split=split(a))
+                return count(split(a))
             case "number by indicators":
-                return replace(_centred(z[a], schema, "moments", required), split=split(b))
-        return CountFeature(required, split=split(a, b))
+                return number(z[a], split(b))
+        return count(split(a, b))
 
     return tuple(feature(*entry) for entry in moment_order(len(columns), len(categories)))
 

@@ -19,6 +19,7 @@ from dpnb._plan.measurements import (
     DeviationProducts,
     Discovery,
     Gradient,
+    LevelCounts,
     Mean,
     ModelLoss,
     Moments,
@@ -185,6 +186,8 @@ def _features_and_slots(aggregation: Single | Discovery, schema: Schema) -> tupl
     match aggregation:
         case Mean() | Ratio() | ModelLoss():
             return 2, 2
+        case LevelCounts(column):
+            return 1, public_key_count(column, schema) or 1
         case Moments(columns, categories):
             return _moments(len(columns), [_indicators(node, schema) for node in categories])
         case DeviationProducts(columns):

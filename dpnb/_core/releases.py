@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -24,7 +24,16 @@ from dpnb._core.pricing.previews import preview_each, previews, warn_without_gai
 from dpnb._core.pricing.pricer import QueryPricer, refuse_separate_shares
 from dpnb._core.pricing.query_state import Released, batch_table_of, request_of
 from dpnb._plan.identity import query_key
-from dpnb._plan.measurements import AnyView, BoundsView, Discovery, MomentsView, Proportions, SlopesView, is_regression
+from dpnb._plan.measurements import (
+    AnyView,
+    BoundsView,
+    Discovery,
+    MomentsView,
+    Proportions,
+    SlopesView,
+    TableOneView,
+    is_regression,
+)
 from dpnb._plan.plan import Plan, describe_plan, with_once
 from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb._request import ALWAYS, Conditions, Release
@@ -43,6 +52,7 @@ from dpnb.results.estimates.outputs import TableLayout, dates_of
 from dpnb.results.estimates.regression import RegressionNumbers
 from dpnb.results.preview import Amounts, Preview, Previews
 from dpnb.results.regression import RegressionAnswer
+from dpnb.results.studies.table_one import TableOne
 
 # --- releases of one session ------------------------------------------------------------------------------------------
 
@@ -138,7 +148,9 @@ class ReleasePipeline(NotCopyable):
         simultaneous = request.target.simultaneous
         excluded = self._excluded(charges)
         more: dict[str, Any] = {}
-        if isinstance(view, BoundsView):
+        if isinstance(view, TableOneView):
+            kind = TableOne
+        elif isinstance(view, BoundsView):
             kind, simultaneous = BoundsAnswer, True
         elif isinstance(view, MomentsView | SlopesView) and is_regression(view) and not plan.group_by:
             kind = RegressionAnswer
@@ -195,15 +207,17 @@ class ReleasePipeline(NotCopyable):
         self, reader: EstimateReader, table: TableLayout | None, squares: Squares | None = None
     ) -> dict[str, Any]:
         """The population intervals of an answer; None without any."""
-        sampled = self.account.sampled
+        sampled = self.pricer.account.sampled
 
-        def arranged(anytime: bool) -> IntervalArrays | None:
-            found = reader.population_arrays(sampled, squares, anytime=anytime)
+        def arranged(find: Callable[..., IntervalArrays | None], **kind: bool) -> IntervalArrays | None:
+            found = find(sampled, squares, **kind)
             return found if found is None or table is None else table.arranged(found)
 
         return {
-            "population_arrays": lambda: arranged(anytime=False),
-            "anytime_population_arrays": lambda: arranged(anytime=True),
+            "population_arrays": partial(arranged, reader.population_arrays),
+            "anytime_population_arrays": partial(arranged, reader.population_arrays, anytime=True),
+            "tested_arrays": partial(arranged, reader.tested_arrays),
+            "sampled": partial(reader.sampled_as, sampled, squares),
         }
 
     def _excluded(self, charges: list[Charge]) -> str | None:

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from dpnb._plan.bounds_grid import bounds_grid
 from dpnb._plan.expressions.dtypes import Boolean, Categorical, Duration, String, Timestamp
-from dpnb._plan.expressions.nodes import Cut
-from dpnb._plan.expressions.rules import dtype_of, numeric_dtype_of, public_keys_of
-from dpnb._plan.expressions.text import words
+from dpnb._plan.expressions.nodes import Cut, Expression, Seconds
+from dpnb._plan.expressions.rules import dtype_of, numeric_dtype_of, public_key_count, public_keys_of
+from dpnb._plan.expressions.text import as_operand, words
 from dpnb._plan.measurements import (
     AnyView,
     BoundsView,
@@ -28,6 +28,8 @@ from dpnb._plan.measurements import (
     Discovery,
     Gradient,
     JointAggregation,
+    LevelCounts,
+    LevelShareView,
     Mean,
     MeanCountView,
     Measured,
@@ -45,7 +47,9 @@ from dpnb._plan.measurements import (
     StandardErrorView,
     StepView,
     Sum,
+    TableOneView,
     UnitProducts,
+    WeightedMean,
     products_of,
     statistic_of,
     weighted_parts,
@@ -68,7 +72,7 @@ COLUMNS_OF = {"count": 1, "mean": 1, "var": 1, "std": 1, "cov": 2, "corr": 2}
 
 MATRICES = ("corr matrix", "cov matrix")
 
-WITHOUT_PLAIN_VIEW = (Moments, Gradient, DeviationProducts, ScoreSums)
+WITHOUT_PLAIN_VIEW = (LevelCounts, Moments, Gradient, DeviationProducts, ScoreSums)
 """Measurements of which each statistic has a view of its own."""
 
 
@@ -91,6 +95,8 @@ def _fits(plan: Plan, view: AnyView, schema: Schema) -> bool:
             return isinstance(view, PlainView) or isinstance(statistic_of(aggregation), Mean)
         if isinstance(view, StepView):
             return not plan.group_by and _fit_step(aggregation, view, schema)
+        if isinstance(view, TableOneView) and not _fit_table_one(plan, view, schema):
+            return False
         return isinstance(view, ColumnsView) and _fit_columns(aggregation, view, schema)
     match view:
         case PlainView() if not isinstance(aggregation, UnitProducts):
@@ -124,6 +130,10 @@ def _fit_single(aggregation: Measured, view: AnyView, schema: Schema) -> bool:
             return not isinstance(aggregation, WITHOUT_PLAIN_VIEW)
         case MeanCountView():
             return isinstance(aggregation, Mean)
+        case LevelShareView(level):
+            return isinstance(aggregation, LevelCounts) and 0 <= level < (
+                public_key_count(aggregation.column, schema) or 0
+            )
         case QuantilesView(at, single):
             sizes = (1,) if single else range(1, MAX_QUANTILES + 1)
             return isinstance(aggregation, QuantileTree) and len(at) in sizes and all(0 <= q <= 1 for q in at)
@@ -149,7 +159,7 @@ def _fit_bounds(plan: Plan, view: BoundsView, schema: Schema) -> bool:
 
 def _fit_moments(aggregation: Moments, view: MomentsView, schema: Schema) -> bool:
     numbers, columns = len(aggregation.columns), view.columns
-    if view.ddof not in (0, 1):
+    if view.ddof not in (0, 1) or (aggregation.weights is not None and view.statistic != "regression"):
         return False
     if view.statistic == "regression":
         total = numbers + len(aggregation.categories)
@@ -198,6 +208,19 @@ def _fit_columns(aggregation: JointAggregation, view: ColumnsView, schema: Schem
         if not _fit_single(part, named.view, schema):
             return False
     return True
+
+
+def _fit_table_one(plan: Plan, view: TableOneView, schema: Schema) -> bool:
+    """Whether each column describes something, and the group of reference is one of at most one level of groups.
+
+    Dates have no differences with intervals.
+    """
+    parts = [part for part, _ in weighted_parts(plan.aggregation)]
+    if any(isinstance(part, QuantileTree) and isinstance(part.column, Seconds) for part in parts):
+        return False
+    if len(view.variables) != len(view.columns) or view.rows or len(plan.group_by) > 1:
+        return False
+    return view.reference in (group_keys(plan, schema) if plan.group_by else ((),))
 
 
 # --- the check of a plan against the schema ---------------------------------------------------------------------------
@@ -252,6 +275,16 @@ def _check_keys(by: tuple[GroupLevel, ...], keys: tuple[tuple[Key, ...], ...], s
             raise PlanError(f"keys: each must be a value that {group.name!r} can have; got another; see its schema")
 
 
+def check_weights(node: Expression, schema: Schema) -> None:
+    """Refuse weights that may be negative, or are all 0."""
+    bounds = numeric_dtype_of(node, schema, "weights")
+    if bounds.low < 0 or bounds.high <= 0:
+        raise PlanError(
+            f"weights: must be declared to be at least 0, and not all 0; {words(node)} has the bounds {bounds.low:g} "
+            f"to {bounds.high:g}; clip it, as in {as_operand(node)}.clip(0, {bounds.high if bounds.high > 0 else 1:g})"
+        )
+
+
 def _check_aggregation(aggregation: Single | Discovery, schema: Schema) -> None:
     match aggregation:
         case Count(node) | CumulativeCount(node) if node is not None:
@@ -259,12 +292,22 @@ def _check_aggregation(aggregation: Single | Discovery, schema: Schema) -> None:
         case Ratio(node, denominator):
             for side in (node, denominator):
                 numeric_dtype_of(side, schema, "ratio")
-        case Moments(columns, categories):
+            if isinstance(aggregation, WeightedMean):
+                check_weights(denominator, schema)
+        case Moments(columns, categories, weights):
+            if weights is not None:
+                check_weights(weights, schema)
             for node in columns:
                 numeric_dtype_of(node, schema, "moments")
             for node in categories:
                 if len(public_keys_of(node, schema) or ()) < 2:
                     raise PlanError(f"regress: {words(node)} must have at least two public values; leave it out")
+        case LevelCounts(node):
+            if not 1 <= (public_key_count(node, schema) or 0) <= MAX_COLUMNS:
+                raise PlanError(
+                    f"{words(node)}: must have 1 to {MAX_COLUMNS:,} public values to count each of them; count common "
+                    "texts with .discover(), and group numbers by .cut()"
+                )
         case Gradient() | ModelLoss():
             check_gradient(aggregation, schema)
         case ScoreSums():

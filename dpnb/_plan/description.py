@@ -19,6 +19,8 @@ from dpnb._plan.measurements import (
     Gradient,
     Joinable,
     JointAggregation,
+    LevelCounts,
+    LevelShareView,
     Mean,
     MeanCountView,
     Measured,
@@ -36,7 +38,9 @@ from dpnb._plan.measurements import (
     StandardErrorView,
     StepView,
     Sum,
+    TableOneView,
     UnitProducts,
+    WeightedMean,
     products_of,
     statistic_of,
 )
@@ -45,6 +49,9 @@ from dpnb._plan.regression import describe_model, is_class
 ExpressionText = Callable[[Expression], str]
 """How an expression is written: `explained`, or `spoken` in titles."""
 
+WITH_POPULATION = " with a population interval"
+"""What follows the words of a statistic whose sampling error is measured with it."""
+
 
 def describe_aggregation(aggregation: Measured, view: AnyView, text: ExpressionText = explained) -> str:
     """An aggregation and its view in words, with its expressions as `text` writes them."""
@@ -52,11 +59,13 @@ def describe_aggregation(aggregation: Measured, view: AnyView, text: ExpressionT
         statistic = aggregation.parts[0].aggregation
         if isinstance(view, StandardErrorView):
             return f"standard error of the {_words(statistic, PlainView(), text)}"
-        return f"{_words(statistic, view, text)} with a population interval"
+        return _words(statistic, view, text) + WITH_POPULATION
     if isinstance(view, StepView):
         return f"step of the {_step_words(aggregation)}"
     if isinstance(aggregation, JointAggregation):
         parts = [part.aggregation for part in aggregation.parts]
+        if isinstance(view, TableOneView):
+            return _table_one_words(parts, view)
         described = _described(parts)
         if described and isinstance(view, ColumnsView) and view.title == title_of_description(described):
             return title_of_description(described, text)
@@ -66,6 +75,26 @@ def describe_aggregation(aggregation: Measured, view: AnyView, text: ExpressionT
         others = [_words(part, PlainView(), text) for at, part in enumerate(parts) if at not in named_parts]
         return ", ".join(dict.fromkeys(shown)) + _also(others) if shown else ", ".join(dict.fromkeys(others))
     return _words(aggregation, view, text)
+
+
+def _table_one_words(parts: Sequence[Joinable], view: TableOneView) -> str:
+    """The variables of a table one, and what is measured of them."""
+    shown = {}
+    for column, name in zip(view.columns, view.variables, strict=False):  # a view that will be refused may have others
+        part = parts[column.part] if 0 <= column.part < len(parts) else None
+        match part:
+            case Moments((node,), ()):
+                shown[name, column.part] = f"mean and deviation of {named(name, node)}"
+            case QuantileTree(node):
+                shown[name, column.part] = f"quartiles of {named(name, node)}"
+            case LevelCounts(node):
+                shown[name, column.part] = f"shares of {named(name, node)}"
+    others = [
+        _words(part, PlainView(), explained)
+        for at, part in enumerate(parts)
+        if not any(at == used for _, used in shown)
+    ]
+    return f"table one: {', '.join([*others, *shown.values()])}"
 
 
 def _step_words(aggregation: Measured) -> str:
@@ -123,10 +152,19 @@ def _words(aggregation: Single | Discovery, view: AnyView, text: ExpressionText)
             return f"{'shares of the sum' if isinstance(view, Proportions) else 'sum'} of {text(node)}"
         case Mean(node):
             return f"{'count' if isinstance(view, MeanCountView) else 'mean'} of {text(node)}"
+        case WeightedMean(AsNumber(condition), weights) if _is_condition(condition):
+            return f"share of rows with {text(condition)}, weighted by {text(weights)}"
+        case WeightedMean(node, weights):
+            return f"mean of {text(node)} weighted by {text(weights)}"
         case Ratio(node, denominator):
             return f"ratio of {text(node)} to {text(denominator)}"
-        case Moments(columns, categories):
-            return _moment_words(columns + categories, view, text)
+        case LevelCounts(node) if isinstance(view, LevelShareView):
+            return f"share of value {view.level + 1} of {text(node)}"
+        case LevelCounts(node):
+            return f"counts of the values of {text(node)}"
+        case Moments(columns, categories, weights):
+            by = "" if weights is None else f", weighted by {text(weights)}"
+            return f"{_moment_words(columns + categories, view, text)}{by}"
         case DeviationProducts(columns):
             return _slope_words(columns, view, text)
         case UnitProducts(columns) if isinstance(view, CoefficientsView):
@@ -201,13 +239,15 @@ def answer_unit(aggregation: Measured, view: AnyView) -> str | None:
             return "rows"
         case Sum(AsNumber(condition)) if _is_condition(condition):
             return "rows"
-        case Gradient() | ModelLoss() | DeviationProducts() | UnitProducts() | ScoreSums():
+        case Gradient() | ModelLoss() | DeviationProducts() | UnitProducts() | ScoreSums() | LevelCounts():
             return None
         case Mean(AsNumber(condition)) if _is_condition(condition):
             return "rows" if isinstance(view, MeanCountView) else None
         case JointAggregation():
             statistic = statistic_of(aggregation)
             return None if statistic is aggregation else answer_unit(statistic, view)
+        case WeightedMean(node):
+            return None if isinstance(node, AsNumber) and _is_condition(node.inner) else words(node)
         case Ratio():
             return "rows" if isinstance(view, MeanCountView) else None
         case Moments(columns):

@@ -66,11 +66,22 @@ class Ratio(Aggregation, frozen=True, tag="ratio"):
     denominator: Expression
 
 
+class WeightedMean(Ratio, frozen=True, tag="weighted_mean"):
+    """Sum of an expression times a weight, and sum of the weights (the denominator), where neither is null."""
+
+
+class LevelCounts(Aggregation, frozen=True, tag="level_counts"):
+    """Number of rows with each public value of an expression."""
+
+    column: Expression
+
+
 class Moments(Aggregation, frozen=True, tag="moments"):
     """Count, sums, and sums of squares and products, over the rows where no column is null."""
 
     columns: tuple[Expression, ...]  # numbers
     categories: tuple[Expression, ...] = ()  # categories and conditions, as an indicator of each value except the first
+    weights: Expression | None = None  # by which each row is multiplied; for least squares alone
 
 
 class DeviationProducts(Aggregation, frozen=True, tag="deviation_products"):
@@ -163,7 +174,19 @@ class ScoreSums(Aggregation, frozen=True, tag="score_sums"):
     max_rows: int = 1  # of a unit, whose score is the sum over its rows; 1 if each row counts as a unit
 
 
-Joinable = Count | CountUnits | Sum | Mean | Ratio | Moments | UnitProducts | ScoreSums | QuantileTree
+Joinable = (
+    Count
+    | CountUnits
+    | Sum
+    | Mean
+    | Ratio
+    | WeightedMean
+    | LevelCounts
+    | Moments
+    | UnitProducts
+    | ScoreSums
+    | QuantileTree
+)
 """Aggregations that can be parts of a joint aggregation."""
 
 
@@ -190,22 +213,7 @@ class Discovery(Aggregation, frozen=True, tag="discovery"):
     delta: str
 
 
-Single = (
-    Count
-    | CumulativeCount
-    | CountUnits
-    | CountActiveUnits
-    | Sum
-    | Mean
-    | Ratio
-    | Moments
-    | DeviationProducts
-    | UnitProducts
-    | ScoreSums
-    | QuantileTree
-    | Gradient
-    | ModelLoss
-)
+Single = Joinable | CumulativeCount | CountActiveUnits | DeviationProducts | Gradient | ModelLoss
 Measured = Single | JointAggregation | Discovery
 
 
@@ -273,6 +281,12 @@ class MeanCountView(View, frozen=True, tag="count_of_mean"):
     """The count that a mean also measures."""
 
 
+class LevelShareView(View, frozen=True, tag="share_of_level"):
+    """The rows with one public value of an expression, as a share of those with any."""
+
+    level: int  # index of the value
+
+
 class StandardErrorView(View, frozen=True, tag="sem"):
     """The standard error of a mean: the standard deviation of its sampling error."""
 
@@ -309,7 +323,7 @@ class BoundsView(View, frozen=True, tag="bounds"):
     whole: bool = False  # the column has whole numbers
 
 
-SingleView = PlainView | MomentsView | MeanCountView | QuantilesView
+SingleView = PlainView | MomentsView | MeanCountView | LevelShareView | QuantilesView
 """Views of one part of a joint query."""
 
 
@@ -330,6 +344,13 @@ class ColumnsView(View, frozen=True, tag="columns"):
     statistics: tuple[str, ...] = ()
 
 
+class TableOneView(ColumnsView, frozen=True, tag="table_one"):
+    """The columns of a description of groups, and the group with which the others are compared."""
+
+    variables: tuple[str, ...] = ()  # for each column, the name of what it describes
+    reference: tuple[Key, ...] = ()  # the key of that group; empty without groups
+
+
 AnyView = (
     PlainView
     | Proportions
@@ -337,8 +358,10 @@ AnyView = (
     | SlopesView
     | StandardErrorView
     | MeanCountView
+    | LevelShareView
     | QuantilesView
     | ColumnsView
+    | TableOneView
     | CoefficientsView
     | StepView
     | BoundsView

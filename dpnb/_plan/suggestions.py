@@ -46,8 +46,11 @@ def did_you_mean(name: object, possible: Iterable[object]) -> str:
 # --- the library that calls -------------------------------------------------------------------------------------------
 
 LIBRARIES = ("pandas", "matplotlib", "seaborn", "plotly", "statsmodels", "patsy", "formulaic", "sklearn", "scipy",
-             "polars", "narwhals", "pyarrow", "numpy")  # fmt: skip
+             "lifelines", "polars", "narwhals", "pyarrow", "numpy")  # fmt: skip
 """Libraries whose functions analysts call on a table."""
+
+WRAPPER = "axis_nan_policy_wrapper"
+"""The function that scipy wraps most of its tests in."""
 
 MAX_FRAMES = 60
 """Largest number of stack frames that are looked at."""
@@ -56,17 +59,41 @@ MAX_FRAMES = 60
 def calling_function() -> tuple[str, str] | None:
     """The library and the function that the analyst's code called, if a library's code is calling into dpnb.
 
-    Only names of modules and functions on the call stack are read, never their variables.
+    Only names of modules and functions on the call stack are read, never variables, except the name of the function
+    that a decorator of scipy's tests wraps.
     """
-    frame: FrameType | None = sys._getframe(1)
+    frame = _called_frame()
+    return None if frame is None else (_module_of(frame).partition(".")[0], _name_of(frame))
+
+
+def calling_test() -> str | None:
+    """The function for statistics of scipy or statsmodels that the analyst's code called, by its name, if any."""
+    frame = _called_frame()
+    if frame is None or not _module_of(frame).startswith(("scipy.stats", "statsmodels.stats")):
+        return None
+    return f"{_module_of(frame).partition('.')[0]}.{_name_of(frame)}"
+
+
+def _called_frame() -> FrameType | None:
+    """The outermost frame of the libraries that are calling into dpnb."""
+    frame: FrameType | None = sys._getframe(2)
     called = None
     for _ in range(MAX_FRAMES):
         if frame is None:
             break
-        root = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+        root = _module_of(frame).partition(".")[0]
         if root in LIBRARIES:
-            called = (root, frame.f_code.co_name)
+            called = frame
         elif root != "dpnb" or called is not None:
             return called if root != "dpnb" else None  # dpnb itself uses narwhals and numpy
         frame = frame.f_back
     return called
+
+
+def _module_of(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__", ""))
+
+
+def _name_of(frame: FrameType) -> str:
+    name = frame.f_code.co_name
+    return getattr(frame.f_locals.get("hypotest_fun_in"), "__name__", name) if name == WRAPPER else name

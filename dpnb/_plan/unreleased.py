@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
-from dpnb._plan.suggestions import closest
+from dpnb._plan.suggestions import calling_test, closest
 from dpnb.errors import NotReleasedError
 
 OPERATIONS = (
@@ -60,6 +60,9 @@ class Unreleased:
 
     def _refuse(self, method: str = "", alternative: str = "") -> NoReturn:
         """Refuse the use as a number, with an example that calls a method of an answer."""
+        test = calling_test()
+        if test is not None:
+            method, alternative = ".test(...)", f"; {test} would need rows, and does not know of noise"
         release = ".release(...)" if self._kind == "a query" else ".release(...) of its query"
         raise NotReleasedError(
             f"{self._query_words()}: this is {self._kind}, not a number; {release} answers it, for example "

@@ -12,6 +12,7 @@
 ``regressions``    least squares and models fitted by gradient descent; ``formula`` parses ``"y ~ x1 + C(x2)"``
 ``lookup``         joins with tables of the session and with public tables
 ``coerce``         validation of the analyst's arguments: quantile levels, names, the columns of ``agg``
+``studies/``        methods for whole studies: survival
 ``compatibility/``  what pandas and numpy have and a private table has differently, or not
 """
 

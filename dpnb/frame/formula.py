@@ -202,6 +202,7 @@ def regression_of(
     *,
     categorical: frozenset[Expression] = frozenset(),
     names: Mapping[Expression, str] | None = None,
+    weights: Expression | None = None,
 ) -> tuple[Moments, MomentsView]:
     """Least squares of the first column on the others, from their second moments.
 
@@ -221,16 +222,21 @@ def regression_of(
     # Sorted, so that correlations and other regressions of the same columns share the measurement.
     columns, indicators = tuple(sorted(numbers, key=words)), tuple(sorted(categories, key=words))
     indices = tuple((*columns, *indicators).index(node) for node in (outcome, *on))
-    return Moments(columns, indicators), MomentsView("regression", indices, labels)
+    return Moments(columns, indicators, weights), MomentsView("regression", indices, labels)
 
 
-def query_of_formula(text: str, view: TableView) -> Query:
+def query_of_formula(text: str, view: TableView, weights: Expression | None = None) -> Query:
     """The regression that a formula describes, in the grammar of the module's docstring."""
     shown = examples(view)
     formula = FormulaParser(text, f"{shown['number_name'][1:-1]} ~ {shown['number2_name'][1:-1]}").formula()
     unit = formula.within
     if unit is None:
-        return view.query(*_regression_of(formula, view))
+        return view.query(*_regression_of(formula, view, weights))
+    if weights is not None:
+        raise PlanError(
+            "regress: weights are not offered with fixed effects, whose deviations are from means without weights; "
+            "leave out one of them"
+        )
     numbers, names = _numbers_of(formula, view)
     if unit != view.unit:
         own = "in this session each row is a unit" if view.unit is None else f"write | {view.unit}"
@@ -253,7 +259,7 @@ def _numbers_of(formula: Formula, view: TableView) -> tuple[list[Expression], li
     return numbers, names
 
 
-def _regression_of(formula: Formula, view: TableView) -> tuple[Moments, MomentsView]:
+def _regression_of(formula: Formula, view: TableView, weights: Expression | None) -> tuple[Moments, MomentsView]:
     main = {factor.name: factor for term in formula.terms for factor in term if len(term) == 1}
     nodes, categorical, names = [view.column(formula.outcome)], set(), {}
     for term in formula.terms:
@@ -269,7 +275,7 @@ def _regression_of(formula: Formula, view: TableView) -> tuple[Moments, MomentsV
             names[node] = name
         if len(nodes) > MAX_TERMS:
             raise PlanError(f"regress: the formula has more than {MAX_TERMS} terms; leave out interactions")
-    return regression_of(nodes, view, categorical=frozenset(categorical), names=names)
+    return regression_of(nodes, view, categorical=frozenset(categorical), names=names, weights=weights)
 
 
 def interaction_of(

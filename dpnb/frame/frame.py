@@ -32,12 +32,16 @@ from dpnb.frame.lookup import Joins
 from dpnb.frame.query_text import TextQueries
 from dpnb.frame.regressions import Regressions
 from dpnb.frame.selection import Loc
+from dpnb.frame.studies.survival import Survivals
+from dpnb.frame.studies.table_one import TablesOne
 from dpnb.query.query import Query
 from dpnb.results.display import Explanation, to_html, to_text
 
 
 @describe_options
-class Frame(ColumnwiseAggregations, Figures, Regressions, Grouping, Joins, TextQueries, NumpyFunctions):
+class Frame(
+    ColumnwiseAggregations, Figures, Regressions, Survivals, TablesOne, Grouping, Joins, TextQueries, NumpyFunctions
+):
     """A view of the private table, used like a pandas DataFrame.  Every method returns a new view or a query.
 
     A column is ``frame["age"]``, or ``frame.age`` unless a method has this name.  ``frame["new"] = expression`` adds a
@@ -360,9 +364,8 @@ class Frame(ColumnwiseAggregations, Figures, Regressions, Grouping, Joins, TextQ
         """The columns with their declared types, and a line to try: what a notebook shows of a frame."""
         view = self._view
         kinds = {name: dtype_of(node, view.schema) for name, node in view.columns.items()}
-        by = (
-            "df" if not any(isinstance(kind, Categorical) for kind in kinds.values()) else "df.groupby({category_name})"
-        )
+        has_groups = any(isinstance(kind, Categorical) for kind in kinds.values())
+        by = "df.groupby({category_name})" if has_groups else "df"
         line = (
             by + "[{number_name}].mean()" if any(isinstance(kind, Numeric) for kind in kinds.values()) else "df.count()"
         )

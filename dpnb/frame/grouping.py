@@ -7,11 +7,12 @@ from typing import Any, Literal, Self, Unpack, overload
 from dpnb._plan.constants import flag
 from dpnb._plan.expressions.dtypes import Timestamp
 from dpnb._plan.expressions.rules import dtype_of
-from dpnb._plan.measurements import Count, Discovery, PlainView, Proportions
+from dpnb._plan.measurements import Discovery, PlainView, Proportions
 from dpnb.errors import PlanError, UnsupportedError
 from dpnb.frame.columns.column_expr import groups_of
 from dpnb.frame.columns.groups import public_keys, with_margins
 from dpnb.frame.columns.series import Series
+from dpnb.frame.columns.weights import counted
 from dpnb.frame.compatibility.docstrings import describe_options
 from dpnb.frame.compatibility.options import GROUPING, GroupOptions, check_options
 from dpnb.frame.groupby import AggregationSpec, GroupBy
@@ -67,7 +68,14 @@ class Grouping(ColumnLayout):
 
     __slots__ = ()
 
-    def value_counts(self, subset: str | list[str] | None = None, normalize: bool = False, **options: object) -> Query:
+    def value_counts(
+        self,
+        subset: str | list[str] | None = None,
+        normalize: bool = False,
+        *,
+        weights: object = None,
+        **options: object,
+    ) -> Query:
         """Number of rows for each combination of public values; see `Series.value_counts`.
 
         Parameters
@@ -76,6 +84,8 @@ class Grouping(ColumnLayout):
             The columns; by default all.
         normalize : bool, default False
             Shares of the rows instead of counts.
+        weights : str or column, optional
+            A number of at least 0 as which each row counts, instead of 1.
 
         Raises
         ------
@@ -90,7 +100,7 @@ class Grouping(ColumnLayout):
         check_options("value_counts", options, self._examples(), "sort", "ascending", "dropna")
         groups = self._groups(self.columns if subset is None else subset)
         view = Proportions() if flag(normalize, "normalize") else PlainView()
-        return groups._ask(Count(), view)
+        return groups._ask(counted(self._view, weights), view)
 
     def groupby(self, by: Any = None, keys: object = None, **options: Unpack[GroupOptions]) -> GroupBy:
         """Split the view into groups, to aggregate each; groups without rows are included.

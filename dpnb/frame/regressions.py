@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Literal, Required, TypedDict, Unpack, cast, get_args, overload
 
+from dpnb._plan.expressions.nodes import Expression
 from dpnb._plan.measurements import Count, Family, PlainView
 from dpnb.accounting.exact import Number
 from dpnb.errors import PlanError
 from dpnb.frame.columns.column_expr import node_of
+from dpnb.frame.columns.weights import weights_of
 from dpnb.frame.formula import model_of, query_of_formula, regression_of
 from dpnb.frame.layout import ColumnLayout
 from dpnb.frame.step_model import StepFamily, step_model
@@ -50,6 +52,7 @@ class Regressions(ColumnLayout):
         *,
         family: Literal["linear"] = "linear",
         population: bool = False,
+        weights: object = None,
         **options: object,
     ) -> RegressionQuery: ...
     @overload
@@ -60,6 +63,7 @@ class Regressions(ColumnLayout):
         *,
         family: Literal["logistic", "poisson"],
         population: bool = True,
+        weights: None = None,
         **options: object,
     ) -> NewtonRegression: ...
     def regress(
@@ -69,6 +73,7 @@ class Regressions(ColumnLayout):
         *,
         family: str = "linear",
         population: bool = False,
+        weights: object = None,
         **options: object,
     ) -> RegressionQuery | NewtonRegression:
         """Least squares of one column on others, or a logistic or Poisson regression, from noisy sums.
@@ -92,6 +97,10 @@ class Regressions(ColumnLayout):
             coefficients: standard errors that are robust where each row is a unit, and clustered by the privacy unit
             otherwise.  Without it, the answer has standard errors where each row is a unit, for errors of one variance;
             ``.population(...)`` of the answer measures it later.  The other families always measure it.
+        weights : str or column, optional
+            Of a linear regression, a number of at least 0 by which the square of each row's error is weighted, as in
+            ``WLS`` of statsmodels.  The noise is that of rows with the largest weight.  Its standard errors are always
+            measured, with `population`: weights say nothing about the variances here.
         **options
             None of the arguments of other libraries is accepted.
 
@@ -110,6 +119,11 @@ class Regressions(ColumnLayout):
         >>> answer.conf_int().columns.tolist()
         ['population_low', 'population_high']
         """
+        if family != "linear" and weights is not None:
+            raise PlanError(
+                f"regress: weights are offered for family='linear' only; got {family!r}, whose steps are bounded for "
+                "rows that count once; leave them out, or use them as a column of on="
+            )
         if family != "linear" and formula is not None and not options:
             return self._stepwise(formula, on, family)
         if formula is None or options:
@@ -119,7 +133,7 @@ class Regressions(ColumnLayout):
                 + self._example("df.regress({number_name}, on=[{number2_name}])")
             )
         if isinstance(formula, str) and "~" in formula and on is None:
-            return self._regression(query_of_formula(formula, self._view), population)
+            return self._regression(query_of_formula(formula, self._view, self._weights(weights)), population)
         if on is None:
             raise PlanError(
                 "regress: on= must name the columns that explain the outcome, as in "
@@ -127,7 +141,11 @@ class Regressions(ColumnLayout):
             )
         columns = [formula, *(on if isinstance(on, list) else [on])]
         nodes = [node_of(self._view, column, "regress") for column in columns]
-        return self._regression(self._view.query(*regression_of(nodes, self._view)), population)
+        asked = regression_of(nodes, self._view, weights=self._weights(weights))
+        return self._regression(self._view.query(*asked), population)
+
+    def _weights(self, weights: object) -> Expression | None:
+        return None if weights is None else weights_of(self._view, weights, "regress")
 
     def _regression(self, query: Query, population: object) -> RegressionQuery:
         if not isinstance(population, bool):

@@ -20,6 +20,7 @@ from dpnb.errors import PlanError, RequestError
 from dpnb.query.largest_groups import PreviewedOnDisplay
 from dpnb.query.query import Query
 from dpnb.query.regression import RegressionQuery
+from dpnb.query.table_one import TableOneQuery
 from dpnb.results.batch import BatchAnswer, BatchPreview, TableWithMargins, table_with_margins
 from dpnb.results.display import to_html
 from dpnb.schema import Schema
@@ -126,6 +127,11 @@ class PlannedQueries(PreviewedOnDisplay, Generic[A]):
                 raise PlanError(
                     "plan: population=True of a regression is a second charge, after that of the coefficients; leave "
                     "it out, and measure the sampling error of the answer by .population(...)"
+                )
+            if isinstance(query, TableOneQuery):
+                raise PlanError(
+                    "plan: a table one cannot be part of a batch, in which groups share their noise: the intervals of "
+                    "its differences need independent noise; release it alone"
                 )
         self._pipeline: BatchPipeline = first.runner.batches
         self._planned = self._pipeline.plan([(query.plan, query.view) for query in queries])

@@ -14,8 +14,21 @@
 ``explanations``  one explanation for each refusal and warning
 ``report_page``   disclosure statements: in a few lines, and as a page
 ``sessions``      a session's state, and its connection
+``studies``       descriptions of groups, survival curves
 """
 
 from dpnb.render import answers, batches, history, previews, regressions, report_page, schemas, selections
+from dpnb.render.studies import survival, table_one
 
-__all__ = ["answers", "batches", "history", "previews", "regressions", "report_page", "schemas", "selections"]
+__all__ = [
+    "answers",
+    "batches",
+    "history",
+    "previews",
+    "regressions",
+    "report_page",
+    "schemas",
+    "selections",
+    "survival",
+    "table_one",
+]

@@ -10,7 +10,7 @@ from html import escape
 
 from dpnb._protocol.glossary import IN_THIS_TABLE, NOISE_INTERVAL
 from dpnb.errors import DpnbError
-from dpnb.render.histograms import IntervalBars, histogram_html, is_histogram
+from dpnb.render.histograms import IntervalBars, has_common_scale, histogram_html, is_histogram
 from dpnb.render.history import fan_html
 from dpnb.render.numbers import format_cost, format_mu_up, format_percent_up, format_time, label_text, percent
 from dpnb.render.page import (
@@ -36,13 +36,14 @@ from dpnb.render.tables import (
     rows_of,
     shown_as,
     table_html,
+    table_latex,
     table_markdown,
     table_text,
 )
 from dpnb.results.answer import Answer
 from dpnb.results.batch import TableWithMargins
 from dpnb.results.bounds import BoundsAnswer
-from dpnb.results.display import to_html, to_markdown, to_text
+from dpnb.results.display import to_html, to_latex, to_markdown, to_text
 from dpnb.results.fit import NO_INTERVALS, FitResult
 from dpnb.results.tables.comparison import Comparison
 from dpnb.results.tables.table import UNKNOWN, Estimates
@@ -109,11 +110,9 @@ def estimates_html(estimates: Estimates, between: str = "") -> str:
     """Estimates for a notebook, with optional HTML between the table and the footer."""
     body, charts = _body(estimates), []
     picture = histogram_html(estimates) if is_histogram(estimates) else ""
-    # Statistics in different units have no common scale, and a two-way table has several numbers in a row.
-    has_scale = estimates.outputs is None or estimates.outputs[0] == "quantile"
-    has_scale = has_scale and estimates.has_intervals
+    has_scale = has_common_scale(estimates) and estimates.has_intervals
     bars = IntervalBars(estimates)
-    if has_scale and not (picture or estimates.is_scalar or estimates.is_two_way):
+    if has_scale and not (picture or estimates.is_scalar or estimates.is_two_way):  # which has several in a row
         charts = [bars.bar(index) for index in range(len(body))]
     labels = len(estimates.names) - estimates.is_two_way
     if not (_wide(estimates) or estimates.is_two_way):
@@ -231,6 +230,12 @@ def _footer_html(estimates: Estimates) -> str:
 def estimates_markdown(estimates: Estimates) -> str:
     """The table of estimates as Markdown; a single number as a table with one row."""
     return table_markdown(_head(estimates), _body(estimates), left=len(estimates.names))
+
+
+@to_latex.register
+def estimates_latex(estimates: Estimates) -> str:
+    """The table of estimates in LaTeX."""
+    return table_latex(_head(estimates), _body(estimates), left=len(estimates.names))
 
 
 def _wide(estimates: Estimates) -> bool:

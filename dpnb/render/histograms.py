@@ -32,6 +32,15 @@ from dpnb.results.tables.table import Estimates
 _BIN = re.compile(r"[\[(](?P<low>[^,]+), (?P<high>[^,]+)[\])]")
 
 
+COMMON_SCALE = ("quantile", "time")
+"""Names of several numbers of a group that have one scale; others are statistics in different units."""
+
+
+def has_common_scale(estimates: Estimates) -> bool:
+    """Whether all numbers have one scale."""
+    return estimates.outputs is None or estimates.outputs[0] in COMMON_SCALE
+
+
 def adds_up(estimates: Estimates) -> list[bool]:
     """For each output whether it is a count or a sum, which is drawn as a bar from 0."""
     answer, many = released(estimates), estimates.arrays.value.shape[1]

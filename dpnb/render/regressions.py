@@ -1,4 +1,4 @@
-"""Summaries of regressions as text and HTML: what they are based on, and a row for each coefficient."""
+"""Summaries of regressions, with a row for each coefficient, and hypothesis tests, as text and HTML."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from dpnb.render.tables import (
 )
 from dpnb.results.regression import RegressionResult, RegressionSummary
 from dpnb.results.tables.table import Estimates
+from dpnb.results.testing.hypothesis import HypothesisTest
 
 FACTS_AT = 23
 """The column at which the facts of a summary start."""
@@ -28,6 +29,11 @@ LINKS = {
     "logistic": "logit: exp(coef) is the odds ratio for one more of the term",
     "poisson": "log: exp(coef) is the ratio of means for one more of the term",
 }
+
+TESTS_HOLD = (
+    "covers the sampling of the units and the noise, for a hypothesis that was fixed beforehand; costs nothing",
+)
+"""What is said of every test."""
 
 LEAST = 0.001
 """Smaller p-values are shown as smaller than this: the normal approximation is not exact enough for more."""
@@ -60,6 +66,22 @@ def _summary(summary: RegressionSummary) -> Shown:
     return Shown(result.notice, result.description, "", parts)
 
 
+@shown_as(HypothesisTest)
+def _test(test: HypothesisTest) -> Shown:
+    facts = [("method", test.method)]
+    if math.isfinite(test.statistic):
+        freedom = "" if test.df is None else f" with {test.df:,} degree{'' if test.df == 1 else 's'} of freedom"
+        facts.append(("statistic", f"{'z' if test.df is None else 'chi-square'} = {test.statistic:.2f}{freedom}"))
+        facts.append(("p-value", _p_text(test.pvalue)))
+    facts.append(("outcome", test.decision))
+    estimate = test.estimate
+    if estimate is not None:
+        ((_, value, _),), ends = rows_of(estimate), population_texts(estimate)
+        facts.append(("estimate", f"{value} ({population_name(estimate)} {ends[0]})" if ends else value))
+    remarks = [remark_part(remark) for remark in (*test.remarks, *TESTS_HOLD)]
+    return Shown(test.notice, f"null hypothesis: {test.null}", "", [facts_part(facts, FACTS_AT, WIDTH), *remarks])
+
+
 def _single(result: Estimates, name: str, arrays: object) -> str:
     one = result._single(arrays, name)  # type: ignore[attr-defined]  # a regression
     ((_, value, interval),) = rows_of(one)
@@ -88,7 +110,10 @@ def _table(result: Estimates) -> tuple[list[str], list[list[str]]]:
 
 
 def _p_value(z: float) -> str:
-    p = math.erfc(abs(z) / math.sqrt(2))
+    return _p_text(math.erfc(abs(z) / math.sqrt(2)))
+
+
+def _p_text(p: float) -> str:
     return f"<{LEAST:g}" if p < LEAST else f"{p:.3f}"
 
 

@@ -147,6 +147,28 @@ def _markdown(cell: str) -> str:
     return "".join(f"\\{char}" if char in "\\|`*_<>[]" else " " if char in "\r\n" else char for char in cell)
 
 
+_LATEX = {
+    **{char: f"\\{char}" for char in "&%$#_{}"},
+    **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"},
+    **{"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "\r": " ", "\n": " "},
+    **{"∞": r"$\infty$", "[": "{[}", "]": "{]}"},  # a bracket after a line break would be its argument
+}
+
+
+def latex_text(text: str) -> str:
+    """A text such that LaTeX shows it as it is."""
+    return "".join(_LATEX.get(char, char) for char in text)
+
+
+def table_latex(head: Sequence[str], rows: Sequence[Sequence[str]], *, left: int) -> str:
+    """A table in LaTeX, of which the first `left` columns are aligned to the left; it shows each text as it is."""
+    cells = [[latex_text(cell) for cell in row] for row in (head, *rows)]
+    first, *others = [" & ".join(row) + r" \\" for row in cells]
+    columns = "l" * left + "r" * (len(head) - left)
+    body = [rf"\begin{{tabular}}{{{columns}}}", r"\hline", first, r"\hline", *others, r"\hline", r"\end{tabular}"]
+    return "\n".join(body)
+
+
 def _head_html(text: str) -> str:
     """The head of a column; what an interval covers is explained on hover and focus."""
     term = next((term for term in (NOISE_INTERVAL, POPULATION_INTERVAL) if text.endswith(term)), None)

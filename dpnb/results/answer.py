@@ -286,7 +286,7 @@ class Answer(Estimates, Previewable):
         past: tuple[Answer, ...] = ()
         with suppress(DpnbError):  # a discovery has no history, and the ledger may be gone
             past = tuple(replace(answer, origin=_Copied()) for answer in self.history)
-        kinds = {name: getattr(self, name) for name in (*OTHER_KINDS, "remarks")}
+        kinds = {name: getattr(self, name) for name in (*OTHER_KINDS, "sampled", "remarks")}
         return {**vars(self), **kinds, "origin": _Copied(past)}
 
 

@@ -36,6 +36,12 @@ def to_markdown(value: object) -> str:
 
 
 @singledispatch
+def to_latex(value: object) -> str:
+    """The table of a value in LaTeX."""
+    raise TypeError(type(value).__name__)
+
+
+@singledispatch
 def to_page(value: object) -> str:
     """A value as one page of HTML that needs nothing else: to read, to print and to hand over."""
     raise TypeError(type(value).__name__)

@@ -10,6 +10,7 @@ from dpnb.accounting.exact import Number, exact
 from dpnb.accounting.intervals import fixed_radius
 from dpnb.accounting.losses import GDP
 from dpnb.results.answer import Answer
+from dpnb.results.estimates.noisy import SampledAs
 from dpnb.results.estimates.regression import RegressionNumbers
 from dpnb.results.observations import FIRST_OBSERVATION_ALPHA
 from dpnb.results.tables.regression_methods import RegressionMethods, RegressionSummary
@@ -19,7 +20,7 @@ __all__ = ["RegressionAnswer", "RegressionResult", "RegressionSummary"]
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class RegressionAnswer(RegressionMethods, Answer):
+class RegressionAnswer(RegressionMethods, Answer):  # type: ignore[misc]  # `test` takes terms
     """A released linear regression: an answer with the methods of a result of statsmodels.
 
     Parameters
@@ -59,7 +60,7 @@ class RegressionAnswer(RegressionMethods, Answer):
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class RegressionResult(RegressionMethods, Estimates):
+class RegressionResult(RegressionMethods, Estimates):  # type: ignore[misc]  # `test` takes terms
     """A regression that was released in several steps: estimates with the methods of a result of statsmodels.
 
     Parameters
@@ -132,6 +133,7 @@ class RegressionResult(RegressionMethods, Estimates):
             outputs=("term", tuple(term.name for term in measured.terms)),
             arrays=measured.arrays(z, population=False),
             population_arrays=measured.arrays(z, population=True) if known else None,
+            sampled=SampledAs(z),
             confidence=float(level),
             simultaneous=simultaneous,
             notice=notice,

@@ -26,7 +26,7 @@ from dpnb.interactive.protocol import Charged, MechanismState
 from dpnb.interactive.sub_session import SubSessionMechanism
 from dpnb.ledger import Ledger
 from dpnb.query.query import Query, checked_query
-from dpnb.query.regression import regression_or_query
+from dpnb.query.table_one import query_of
 from dpnb.results.schema import TableSchema, TablesSchema
 from dpnb.schema import encodable
 from dpnb.session.batches import Batches
@@ -154,7 +154,7 @@ class BaseSession(
         if not isinstance(argument, str) or argument not in schemas:
             known = ", ".join(map(repr, filter(None, schemas))) or "a table without a name: write .frame"
             raise PlanError(f"table: must be a table of this session; got {name!r}; the tables are {known}")
-        ask = partial(regression_or_query, core)
+        ask = partial(query_of, core)
         return Frame(TableView(core.rows(name), schemas, core.tables.units, ask, self._discovery, self._fit))
 
     def count_active_units(self, label: str, *, table: str = "") -> Query:

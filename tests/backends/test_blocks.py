@@ -21,7 +21,7 @@ from dpnb._backends.memory.prepare import prepared_table
 from dpnb._backends.memory.units.per_unit import per_unit_vectors
 from dpnb._compile import linear_query
 from dpnb._plan.expressions.nodes import Arithmetic, Column, Compare, IsIn, Literal
-from dpnb._plan.measurements import Count, CountUnits, Mean, Moments, QuantileTree, Ratio, Sum
+from dpnb._plan.measurements import Count, CountUnits, LevelCounts, Mean, Moments, QuantileTree, Ratio, Sum
 from dpnb._plan.plan import GroupLevel, Plan
 from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit
 from dpnb.errors import ExecutionError
@@ -47,6 +47,8 @@ AGGREGATIONS = [
     Ratio(X, Y),
     Moments((X, Y)),
     Moments((X,), categories=(G,)),
+    Moments((X,), categories=(G,), weights=Arithmetic("**", Y, Literal(2))),
+    LevelCounts(G),
     QuantileTree(X),
 ]
 LIMITS = [

@@ -37,12 +37,14 @@ from dpnb._plan.measurements import (
     CountUnits,
     CumulativeCount,
     JointAggregation,
+    LevelCounts,
     Mean,
     Moments,
     QuantileTree,
     Ratio,
     Sum,
     WeightedAggregation,
+    WeightedMean,
 )
 from dpnb._plan.plan import GroupLevel, Plan
 from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit
@@ -59,7 +61,11 @@ TIGHT = {
     "sum": Sum(X),
     "mean": Mean(X),
     "ratio": Ratio(X, Y),
+    "weighted mean and levels": JointAggregation(
+        (WeightedAggregation(WeightedMean(X, Clip(Y, 0.0, 2.0))), WeightedAggregation(LevelCounts(G), 2.0))
+    ),
     "moments": Moments((X,)),
+    "weighted moments with conditions": Moments((X,), (POSITIVE,), Clip(Y, 0.0, 2.0)),
     "moments of two": Moments((X, Y)),
     "moments with conditions": Moments((X,), (POSITIVE, Compare(">", Y, Literal(1)))),
     "tree of whole numbers": QuantileTree(Round(X)),

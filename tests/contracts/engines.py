@@ -55,6 +55,12 @@ UNITS: dict[str, PrivacyUnit] = {
 
 Ask = Callable[[Any], Any]
 
+
+def once(frame: Any) -> Any:
+    """The frame with one row of each unit."""
+    return frame if frame._view.unit is None else frame.bound_contributions(max_rows_per_unit=1)
+
+
 QUESTIONS: dict[str, Ask] = {
     "count": lambda f: f.count(),
     "count of a column": lambda f: f["x"].count(),
@@ -74,6 +80,7 @@ QUESTIONS: dict[str, Ask] = {
     "standard deviation": lambda f: f["x"].std(),
     "variance": lambda f: f["x"].clip(1, 99).var(),
     "regression": lambda f: f.regress("y", on=["x", "k", "b"]),
+    "table one": lambda f: once(f).table_one("b", ["y", "k"]),
     "several": lambda f: f.groupby("k").agg(n="count", m=("x", "mean"), q=("y", "median")),
     "ratio": lambda f: f["x"].sum() / f["y"].sum(),
     "text is": lambda f: f[f["t"] == "bob"]["x"].sum(),

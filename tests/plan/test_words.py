@@ -38,6 +38,8 @@ from dpnb._plan.measurements import (
     Discovery,
     Gradient,
     JointAggregation,
+    LevelCounts,
+    LevelShareView,
     Mean,
     Measured,
     Moments,
@@ -49,6 +51,7 @@ from dpnb._plan.measurements import (
     Ratio,
     RegressionModel,
     Sum,
+    TableOneView,
     WeightedAggregation,
 )
 from dpnb._plan.plan import GroupLevel, Join, PartSource, Plan, columns_read, describe_plan, shortened_words
@@ -104,6 +107,22 @@ LIES: dict[str, tuple[str, str]] = {
     "level whose name is not like a column's": (
         words(Count(), group_by=(GroupLevel("city where age == 1", NOTE),)),
         "count of rows by 'city where age == 1' (made from note)",
+    ),
+    "variable of a table one": (
+        words(
+            *joint(
+                TableOneView((NamedColumn("city: a", 0, LevelShareView(0)),), variables=("city",)), LevelCounts(HIDDEN)
+            )
+        ),
+        "table one: shares of city (made from note == 'hiv')",
+    ),
+    "what a table one does not show": (
+        words(*joint(TableOneView((NamedColumn("n", 0),), variables=("",)), Count(), LevelCounts(HIDDEN))),
+        "table one: count of rows, counts of the values of note == 'hiv'",
+    ),
+    "weights": (
+        words(Moments((AGE, NOTE), weights=CITY_OF_NOTE), MomentsView("regression", (0, 1), ("age", "note"))),
+        "regression of age on note, weighted by city (made from note: {'hiv': 'a', 'flu': 'b'})",
     ),
     "labels of bins": (
         words(Count(), where=Compare("==", BINS, Literal("old"))),

@@ -22,3 +22,16 @@ def test_a_remote_session_counts_cumulatively_as_a_local_one(tmp_path: Path) -> 
                 query.release(mu=0.3, groups=["north"])
         assert shown[0] == shown[1]
         assert service.executed
+
+
+def test_a_remote_session_estimates_survival_as_a_local_one(tmp_path: Path) -> None:
+    with connected(people(), tmp_path) as (remote, service):
+        shown = []
+        for session in (people(), remote):
+            frame = session.frame
+            query = frame.survival("age", frame["ward"] == "north", periods=5)
+            answer = query.release(mu=0.2)
+            assert query.release(mu=0.2, confidence=0.9).cost == answer.cost
+            shown.append([str(answer.to_frame()), str(answer.median()), str(session.spent)])
+        assert shown[0] == shown[1]
+        assert service.executed

@@ -13,7 +13,7 @@ from dpnb._compile import scores
 from dpnb._core import core, tables
 from dpnb._core.pricing import pricer
 from dpnb._plan import checks
-from dpnb._plan.expressions.nodes import Column, Compare, Cut, IsIn, Literal, Lookup, Not
+from dpnb._plan.expressions.nodes import AsNumber, Column, Compare, Cut, IsIn, Literal, Lookup, Not, Seconds
 from dpnb._plan.measurements import (
     AnyView,
     CoefficientsView,
@@ -23,6 +23,8 @@ from dpnb._plan.measurements import (
     CumulativeCount,
     Discovery,
     JointAggregation,
+    LevelCounts,
+    LevelShareView,
     Mean,
     MeanCountView,
     Moments,
@@ -36,6 +38,7 @@ from dpnb._plan.measurements import (
     ScoreSums,
     StepView,
     Sum,
+    TableOneView,
     WeightedAggregation,
 )
 from dpnb._plan.plan import GroupLevel, Join, PartSource, Plan, TableSource
@@ -245,6 +248,20 @@ VIEWS: list[tuple[Plan, AnyView]] = [
     (Plan(QuantileTree(X)), QuantilesView((0.1, 0.2), single=True)),
     (Plan(QuantileTree(X)), QuantilesView((0.5,) * 1001)),
     (Plan(JointAggregation((WeightedAggregation(Count()),))), PlainView()),
+    (Plan(LevelCounts(G)), PlainView()),
+    (Plan(LevelCounts(G)), LevelShareView(9)),
+    (Plan(LevelCounts(G)), LevelShareView(-1)),
+    (Plan(Moments((X,), weights=AsNumber(Compare(">", X, Literal(0))))), MomentsView("mean")),
+    (Plan(JointAggregation((WeightedAggregation(Count()),))), TableOneView((NamedColumn("n", 0),))),
+    (
+        Plan(JointAggregation((WeightedAggregation(QuantileTree(Seconds(Column("d")))),))),
+        TableOneView((NamedColumn("d: 50%", 0, QuantilesView((0.5,), single=True)),), variables=("d",)),
+    ),
+    (Plan(JointAggregation((WeightedAggregation(Count()),))), TableOneView((NamedColumn("n", 0),), variables=("", ""))),
+    (
+        Plan(JointAggregation((WeightedAggregation(Count()),)), group_by=(BY_G,)),
+        TableOneView((NamedColumn("n", 0),), variables=("",), reference=("other",)),
+    ),
     (Plan(JointAggregation((WeightedAggregation(Count()),))), ColumnsView(())),
     (Plan(JointAggregation((WeightedAggregation(Count()),))), ColumnsView((NamedColumn("a", 1),))),
     (Plan(JointAggregation((WeightedAggregation(Count()),))), ColumnsView((NamedColumn("a", -1),))),

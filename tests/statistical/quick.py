@@ -38,6 +38,22 @@ def prepared_once() -> Iterator[None]:
 
 
 @contextmanager
+def compiled_once() -> Iterator[None]:
+    """Compile a plan once for all sessions that declare the same tables, whatever rows these have."""
+    compile_, shared = PrivateTables.compile, {}
+
+    def compile_once(tables: PrivateTables, plan: Plan, only: Any = None) -> Any:
+        own = tables._compiled, tables._compiled_forms
+        declared = repr((tables.schemas, tables.units))
+        tables._compiled, tables._compiled_forms = shared.setdefault(declared, own)
+        return compile_(tables, plan, only)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(PrivateTables, "compile", compile_once)
+        yield
+
+
+@contextmanager
 def quick_sessions() -> Iterator[None]:
     """Prepare each table, compile each plan and sum it once; a release gives its row of the ledger, without a face.
 

@@ -9,7 +9,7 @@ the noise alone, rows of persons taken as independent, and errors of one varianc
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 import dpnb
 from dpnb.ledger import MEMORY
-from statistical.quick import prepared_once
+from statistical.quick import compiled_once, prepared_once
 
 pytestmark = pytest.mark.statistical
 Z = 1.959963984540054
@@ -65,8 +65,7 @@ class Sample:
         inverse = np.linalg.inv(x.T @ x)
         beta = inverse @ x.T @ y
         scores = x * (y - x @ beta)[:, None]
-        units = self.table["u"].to_numpy() if self.persons else np.arange(len(y))
-        sums = pd.DataFrame(scores).groupby(units).sum().to_numpy()
+        sums = pd.DataFrame(scores).groupby(self.table["u"].to_numpy()).sum().to_numpy() if self.persons else scores
         one = ((y - x @ beta) ** 2).sum() / (len(y) - len(beta)) * inverse
         covariances = {
             "one variance": one,
@@ -131,6 +130,12 @@ def no_effect(rng: np.random.Generator, n: int) -> Sample:
 # --- how often intervals cover ----------------------------------------------------------------------------------------
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _compiled_once() -> Iterator[None]:
+    with compiled_once():
+        yield
+
+
 def released(one: Sample, mu: float, seed: int, **options: Any) -> Any:
     unit = {"privacy_unit": "u", "max_rows_per_unit": ROWS} if one.persons else {}
     session = dpnb.Session(
@@ -179,9 +184,10 @@ def coverage(design: Design, n: int, mu: float, samples: int, seed: int, **optio
         assert arrays is not None
         for found, shown in ((private, arrays), (noise, answer.arrays)):
             found.append(np.mean(((shown.low[0] <= one.truth) & (one.truth <= shown.high[0]))[one.asked]))
-        for name, (beta, error) in one.without_noise().items():
+        plain = one.without_noise()
+        for name, (beta, error) in plain.items():
             without.setdefault(name, []).append(float(np.mean((np.abs(beta - one.truth) <= Z * error)[one.asked])))
-        widths.append((arrays.high - arrays.low)[0] / (2 * Z * one.without_noise()["units"][1]))
+        widths.append((arrays.high - arrays.low)[0] / (2 * Z * plain["units"][1]))
     exact = {name: np.array(found) for name, found in without.items()}
     return Coverage(np.array(private), np.array(noise), exact, np.median(widths, axis=0), "units")
 

@@ -33,8 +33,10 @@ from dpnb.results.preview import Previews
 from dpnb.results.regression import RegressionAnswer
 from dpnb.results.schema import TableSchema, TablesSchema
 from dpnb.results.selection import SelectedGroups, SelectionPreview, SelectionPreviews
+from dpnb.results.survival.answer import SurvivalAnswer
 from dpnb.results.tables.comparison import Comparison, ThresholdResult
 from dpnb.results.tables.table import Estimates
+from dpnb.results.testing.hypothesis import HypothesisTest
 from dpnb.session.base import PartSession, SubSession
 
 Number = float | pd.Series | pd.DataFrame
@@ -128,6 +130,7 @@ assert_type(frame.discover("site"), Query)
 assert_type(frame.agg(n="count", x=("x", "mean"), late=(frame["x"], "std"), weights={"n": 2.0}), Query)
 assert_type(frame.regress("x", on=["site"]), RegressionQuery)
 assert_type(frame.regress("x ~ site", family="poisson"), NewtonRegression)
+assert_type(frame.survival("x", "site").release(share=0.1), SurvivalAnswer)
 assert_type(frame[["x"]].mean(), Query)
 assert_type(frame.describe(), Query)
 assert_type(frame.corr(), Query)
@@ -142,6 +145,7 @@ assert_type(dpnb.crosstab(frame["site"], frame["x"] > 1), Query)
 assert_type(frame.regress("x ~ site", population=True), RegressionQuery)
 fitted = frame.regress("x ~ site").release(share=0.1)
 assert_type(fitted, RegressionAnswer)
+assert_type(fitted.test("x"), HypothesisTest)
 assert_type(fitted.bse, pd.Series)
 assert_type(fitted.conf_int(alpha=0.1), pd.DataFrame)
 assert_type(fitted.rsquared, Estimates)
@@ -209,6 +213,7 @@ assert_type(answer.unstack(), Estimates)
 assert_type(answer.round(2), Estimates)
 assert_type(round(answer, 2), Estimates)
 assert_type(answer > 2, Comparison)
+assert_type(answer.test(2), HypothesisTest)
 assert_type((answer > 2).outcome, bool | pd.Series | None)
 assert_type(mean.unstack(), Query)
 

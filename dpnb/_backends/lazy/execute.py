@@ -231,7 +231,7 @@ def _feature(
         slot = _leaf(feature, rows).cast(nw.Int64)
     elif feature.split.by:
         split = zip(feature.split.by, feature.split.sizes, strict=True)
-        slot = _combined([(rows.level_codes(node)[0] - 1, size) for node, size in split])
+        slot = _combined([(rows.level_codes(node)[0] - feature.split.first, size) for node, size in split])
         present = rows.both(present, slot >= 0)
     if isinstance(feature, ValueFeature):
         number = rows.numbers(feature.expression).value

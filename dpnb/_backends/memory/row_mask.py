@@ -118,9 +118,9 @@ def slots_of(feature: CountFeature | ValueFeature, rows: NumpyEvaluator) -> NDAr
     """The slot of each row, -1 for a row in none; None if there is only one slot."""
     if not feature.split.by:
         return None
-    # The first value of each category has no slot.
-    levels = [rows.level_codes(node)[0] for node in feature.split.by]
-    return level_product([(codes - 1, size) for codes, size in zip(levels, feature.split.sizes, strict=True)])
+    # The first values of each category may have no slot.
+    levels, first = [rows.level_codes(node)[0] for node in feature.split.by], feature.split.first
+    return level_product([(codes - first, size) for codes, size in zip(levels, feature.split.sizes, strict=True)])
 
 
 def steps_of(feature: ValueFeature, rows: NumpyEvaluator) -> NDArray[np.int32]:

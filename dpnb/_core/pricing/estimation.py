@@ -28,6 +28,8 @@ from dpnb._plan.measurements import (
     QuantilesView,
     StandardErrorView,
     Sum,
+    is_regression,
+    products_of,
 )
 from dpnb._plan.plan import describe_plan
 from dpnb._target import Keys
@@ -42,11 +44,12 @@ from dpnb.results.estimates import IntervalArrays, estimate
 from dpnb.results.estimates.discovered_groups import GIVEN, named_groups
 from dpnb.results.estimates.least_squares import LeastSquares
 from dpnb.results.estimates.linear import least_squares, numbers_of
+from dpnb.results.estimates.noisy import SampledAs
 from dpnb.results.estimates.outputs import TableLayout, dates_of, outputs_of, table_of
-from dpnb.results.estimates.population import SamplingError, population
+from dpnb.results.estimates.population import SamplingError, population, sampled_as
 from dpnb.results.estimates.quantiles import RANK_MARGIN, rank_scale
 from dpnb.results.estimates.regression import RegressionNumbers
-from dpnb.results.observations import FIRST_OBSERVATION_ALPHA, CombinedObservations, Floats
+from dpnb.results.observations import FIRST_OBSERVATION_ALPHA, CombinedObservations, Floats, radius_of
 from dpnb.schema import Categories, Key, Schema
 from dpnb.times import UTC_TIME
 
@@ -136,13 +139,11 @@ class EstimateReader:
         is that of `anytime_arrays`, for arithmetic, and not added in full.
         """
         refinement, remaining = self.refinement, float(1 - sampled)
-        without = isinstance(self.request.view, StandardErrorView | BoundsView)
-        if without or isinstance(self.query.plan.aggregation, Discovery | CountActiveUnits | CumulativeCount):
+        if not self._is_sampled:
             return None
         if not remaining:  # a census has no sampling error
             return self.anytime_arrays if anytime else self.arrays
-        share = Fraction(1) if refinement.is_final else FIRST_OBSERVATION_ALPHA
-        error = SamplingError(fixed_radius([1.0], alpha=share * self._alpha), remaining, squares)
+        error = SamplingError(self._z, remaining, squares)
         refined = refinement.is_refined and not refinement.is_final
         if anytime:
             found = self._population(refinement, refinement.anytime_radius(self._alpha), error)
@@ -150,10 +151,37 @@ class EstimateReader:
             first = refinement.first if refined else refinement
             found = self._population(first, first.radius(self._alpha), error)
         if refined and not anytime:
-            z = fixed_radius([1.0], alpha=(1 - share) * self._alpha * 3 / 4)
+            z = fixed_radius([1.0], alpha=(1 - FIRST_OBSERVATION_ALPHA) * self._alpha * 3 / 4)
             error = SamplingError(z, remaining, squares, additive=True)
             found = self._population(refinement, refinement.anytime_radius(self._alpha / 4), error).within(found)
         return None if np.isnan(found.low).all() else found
+
+    def tested_arrays(self, sampled: Fraction, squares: Squares | None = None) -> IntervalArrays | None:
+        """As `population_arrays` of a first observation, for tests; None where these do for them."""
+        measured = squares is not None or products_of(self.query.plan.aggregation) is not None
+        if not (measured and self._is_sampled and sampled < 1) or is_regression(self.request.view):
+            return None
+        refinement = self.refinement
+        error = SamplingError(self._z, float(1 - sampled), squares, for_test=True)
+        return self._population(refinement, refinement.radius(self._alpha), error)
+
+    def sampled_as(self, sampled: Fraction, squares: Squares | None = None) -> SampledAs:
+        """What tests need to know of the population intervals; the arguments are those of `population_arrays`."""
+        return sampled_as(
+            self.query, self.request.view, self.schema, SamplingError(self._z, float(1 - sampled), squares)
+        )
+
+    @property
+    def _is_sampled(self) -> bool:
+        """Whether there are population intervals of such a statistic."""
+        without = Discovery | CountActiveUnits | CumulativeCount
+        is_sampled = not isinstance(self.request.view, StandardErrorView | BoundsView)
+        return is_sampled and not isinstance(self.query.plan.aggregation, without)
+
+    @property
+    def _z(self) -> float:
+        """Half-width of an interval of a first observation, in standard deviations."""
+        return radius_of((1.0,), self._alpha, None, final=self.refinement.is_final)
 
     def _population(self, refinement: CombinedObservations, radius: Floats, error: SamplingError) -> IntervalArrays:
         return population(self.query, self.request.view, *refinement.combined, radius, self.schema, error)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from dpnb._compile import LinearQuery
-from dpnb._compile.lowering import scaled
+from dpnb._compile.lowering import scaled, scaled_weights, weighted_deviation
 from dpnb._plan.expressions.nodes import (
     And,
     Arithmetic,
@@ -38,6 +38,7 @@ from dpnb._plan.measurements import (
     CountUnits,
     DeviationProducts,
     JointAggregation,
+    LevelCounts,
     Mean,
     MeanCountView,
     Moments,
@@ -51,6 +52,7 @@ from dpnb._plan.measurements import (
     Sum,
     UnitProducts,
     WeightedAggregation,
+    WeightedMean,
     products_of,
 )
 from dpnb._plan.plan import Plan
@@ -119,7 +121,9 @@ def scores_query(
                 of_keys = (0.0, *coefficients[first : first + len(keys) - 1])
                 table = tuple((key,) for key in keys)
                 fitted.append(Lookup("coefficients", (node,), table, of_keys, min(of_keys), max(of_keys)))
-            residual = _minus(scaled(columns[outcome], schema)[0], _sum(fitted))
+            residual: Expression = _minus(scaled(columns[outcome], schema)[0], _sum(fitted))
+            weights = scaled_weights(plan.aggregation, schema)
+            residual = residual if weights is None else Arithmetic("*", weights, residual)
             numbers = [residual, *(Arithmetic("*", residual, node) for node in predictors)]
         case DeviationProducts(columns), SlopesView():
             own, *others = [scaled(node, schema)[0] for node in columns]
@@ -180,6 +184,8 @@ def with_products(
         kind = numeric_dtype_of(statistic.column, schema, "mean")
         terms = (_minus(statistic.column, Literal(kind.low / 2 + kind.high / 2)),)
         terms += () if rows == 1 else (AsNumber(Not(IsNull(statistic.column))),)
+    elif isinstance(statistic, WeightedMean):
+        terms = (weighted_deviation(statistic, schema)[0], statistic.denominator)
     elif isinstance(statistic, Ratio):
         terms += (statistic.denominator,)
     products = UnitProducts(terms, rows, squares=len(terms) == 1)
@@ -219,7 +225,7 @@ def _is_free(query: LinearQuery, named: NamedColumn, schema: Schema, rows: int) 
         return rows == 1 and is_zero_or_one(aggregation.column, schema)
     if isinstance(aggregation, Moments) and isinstance(shown, MomentsView):
         return rows == 1 and shown.statistic in ("count", "mean")
-    return rows == 1 and isinstance(aggregation, Count | QuantileTree | Mean) and not _is_extreme(shown)
+    return rows == 1 and isinstance(aggregation, Count | LevelCounts | QuantileTree | Mean) and not _is_extreme(shown)
 
 
 def _is_extreme(view: AnyView) -> bool:
@@ -246,6 +252,8 @@ class _Influence:
                 return column
             case Mean(column), PlainView():
                 return _minus(column, self._constant(view))
+            case WeightedMean(column, weights), PlainView():
+                return Arithmetic("*", weights, _minus(column, self._constant(view)))
             case Ratio(column, denominator), PlainView():
                 return _minus(column, Arithmetic("*", self._constant(view), denominator))
             case QuantileTree(column), QuantilesView((q,)) if not _is_extreme(view):

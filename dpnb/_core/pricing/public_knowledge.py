@@ -21,6 +21,7 @@ from dpnb._plan.measurements import (
     CountUnits,
     Discovery,
     JointAggregation,
+    LevelCounts,
     Mean,
     Measured,
     ModelLoss,
@@ -253,7 +254,7 @@ def rows_needed(plan: Plan, view: AnyView) -> Single | None:
     for aggregation, single in shown:
         if isinstance(aggregation, JointAggregation | Discovery):
             continue
-        if isinstance(aggregation, Mean | ModelLoss) or isinstance(single, Proportions):
+        if isinstance(aggregation, Mean | LevelCounts | ModelLoss) or isinstance(single, Proportions):
             return aggregation
         if isinstance(aggregation, Moments) and isinstance(single, MomentsView) and single.statistic in ("mean", "var"):
             return aggregation
@@ -331,7 +332,7 @@ def _observed(
         query, (sums, sigma) = found[0], found[1].combined
         for _, first, count in query.parts:
             feature, noisy = noisy_features(query, sums, sigma, first, count)[0]
-            if isinstance(feature, feature_type):
+            if isinstance(feature, feature_type) and feature.slots == 1:
                 yield noisy
 
 

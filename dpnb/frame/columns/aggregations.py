@@ -20,12 +20,14 @@ from dpnb._plan.measurements import (
     QuantilesView,
     QuantileTree,
     Ratio,
+    WeightedMean,
 )
 from dpnb.errors import PlanError
 from dpnb.frame.coerce import EXTREMES, Ddof, aggregation_for, as_number, checked_ddof, description_of, quantile_levels
 from dpnb.frame.columns.column_expr import ColumnExpr
 from dpnb.frame.columns.column_methods import ColumnMethods
 from dpnb.frame.columns.named_operators import NamedOperators
+from dpnb.frame.columns.weights import weights_of
 from dpnb.frame.compatibility.docstrings import describe_options, with_queries
 from dpnb.frame.compatibility.numpy_functions import NumpyFunctions
 from dpnb.frame.compatibility.options import AGGREGATION, AxisOptions, PandasOptions, check_options
@@ -97,7 +99,9 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
         return with_population(self._query(*aggregation_for("sum", self._number())), population)
 
     @with_queries('["age"].mean()', "mean of age")
-    def mean(self, axis: object = 0, *, population: bool = False, **options: Unpack[PandasOptions]) -> Query:
+    def mean(
+        self, axis: object = 0, *, population: bool = False, weights: object = None, **options: Unpack[PandasOptions]
+    ) -> Query:
         """Mean of a bounded column: its count and centred sum, measured jointly; of a condition, a proportion.
 
         Parameters
@@ -107,8 +111,20 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
         population : bool, default False
             Whether a tenth of the charge measures the sampling error, so that the answer has a population interval.
             That of a proportion needs no measurement where each row is a unit.
+        weights : str or column, optional
+            A number of at least 0 by which each row is weighted, as in ``numpy.average``: the mean is the sum of
+            weighted values over the sum of weights, over the rows that have both.  It must be declared to be at least
+            0.  The noise is that of rows with the largest weight, so clip weights that may be far above most.
+
+        Raises
+        ------
+        PlanError
+            The column is not a number, or `weights` may be negative.
         """
         self._checked("mean", options, axis)
+        if weights is not None:
+            weighted = WeightedMean(self._number(), weights_of(self._view, weights, "mean"))
+            return with_population(self._query(weighted, PlainView()), population)
         query = self._query(*aggregation_for("mean", self._number()))
         return query if population is False else with_population(query, population)
 

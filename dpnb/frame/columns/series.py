@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from itertools import chain, count
 from typing import Any, NoReturn, Self, Unpack
 
 from dpnb._plan.constants import flag
-from dpnb._plan.expressions.dtypes import Categorical
 from dpnb._plan.expressions.nodes import Expression
-from dpnb._plan.expressions.rules import dtype_of, public_keys_of
 from dpnb._plan.expressions.text import words
 from dpnb._plan.measurements import AnyView, Count, Measured, PlainView, Proportions
 from dpnb._plan.plan import GroupLevel
 from dpnb.copying import safe_repr
 from dpnb.errors import PlanError, UnsupportedError
 from dpnb.frame.coerce import aggregation_for, joint_aggregation
-from dpnb.frame.columns.bins import Histograms, cut
+from dpnb.frame.columns.bins import Histograms
 from dpnb.frame.columns.column_expr import ColumnExpr, filtered, groups_of
-from dpnb.frame.columns.groups import public_keys, shares_within
+from dpnb.frame.columns.groups import counted_groups, public_keys, shares_within
+from dpnb.frame.columns.weights import counted
 from dpnb.frame.compatibility.docstrings import describe_options
 from dpnb.frame.compatibility.examples import examples, own_words
 from dpnb.frame.compatibility.options import AGGREGATION, GROUPING, NO_DEFAULT, GroupOptions, check_options
@@ -61,7 +59,13 @@ class Series(Histograms):
         return examples(self._view, self._node)
 
     def value_counts(
-        self, normalize: bool = False, keys: object = None, *, bins: object = None, **options: object
+        self,
+        normalize: bool = False,
+        keys: object = None,
+        *,
+        bins: object = None,
+        weights: object = None,
+        **options: object,
     ) -> Query:
         """Rows of each public value, in the order in which the values are declared.
 
@@ -73,6 +77,8 @@ class Series(Histograms):
             The public values of a text column.
         bins : int or list of float, optional
             Count numbers in bins of `dpnb.cut`.
+        weights : str or column, optional
+            A number of at least 0 as which each row counts, instead of 1.
         **options
             ``sort`` and ``ascending`` of pandas, with the values that change nothing here: the answer is sorted by the
             noisy counts afterwards.  With ``dropna=False`` missing values of a category or of bins are a group too.
@@ -87,24 +93,10 @@ class Series(Histograms):
         >>> df["plan"].value_counts().description
         'count of rows by plan'
         """
-        by = self._counted(bins, options)
+        by = counted_groups(self, bins, options)
         listed = public_keys(self._view, by, keys)
         view = Proportions() if flag(normalize, "normalize") else PlainView()
-        return self._view.query(Count(), view, by, listed)
-
-    def _counted(self, bins: object, options: Mapping[str, object]) -> tuple[GroupLevel, ...]:
-        """The groups of `value_counts`; with ``dropna=False`` also one of missing values."""
-        column = self if bins is None else cut(self, bins)
-        is_category = isinstance(dtype_of(column._node, self._view.schema), Categorical)
-        with_missing = options.get("dropna") is False and is_category
-        known = {name: value for name, value in options.items() if name != "dropna" or not with_missing}
-        check_options("value_counts", known, self._examples(), "sort", "ascending", "dropna", "subset")
-        (level,) = groups_of(self._view, column)
-        if not with_missing:
-            return (level,)
-        taken = public_keys_of(level.expression, self._view.schema) or ()
-        label = next(text for text in chain(["missing"], map("missing {}".format, count(2))) if text not in taken)
-        return (GroupLevel(level.name, column.fillna(label)._node),)
+        return self._view.query(counted(self._view, weights), view, by, listed)
 
     def agg(self, func: object = None, **named: object) -> Query:
         """One aggregation by name, or several in one charge, as in ``agg(["mean", "std"])`` or ``agg(m="mean")``.
@@ -264,7 +256,13 @@ class GroupedSeries(Series):
         )
 
     def value_counts(
-        self, normalize: bool = False, keys: object = None, *, bins: object = None, **options: object
+        self,
+        normalize: bool = False,
+        keys: object = None,
+        *,
+        bins: object = None,
+        weights: object = None,
+        **options: object,
     ) -> Query:
         """Rows of each public value in each group; with `normalize` as shares of the group's rows.
 
@@ -276,6 +274,8 @@ class GroupedSeries(Series):
             Must be None: the keys of pairs are given to `dpnb.Frame.groupby`.
         bins : int or list of float, optional
             Count numbers in bins of `dpnb.cut`.
+        weights : str or column, optional
+            As for `Series.value_counts`.
         **options
             Arguments of pandas, with the values that change nothing here.
 
@@ -284,7 +284,7 @@ class GroupedSeries(Series):
         >>> df.groupby("plan")["age"].value_counts(bins=[0, 18, 65, 100]).description
         'count of rows by plan, cut(age, [0, 18, 65, 100])'
         """
-        by = (*self._by, *Series(self._view, self._node)._counted(bins, options))
+        by = (*self._by, *counted_groups(Series(self._view, self._node), bins, options))
         if keys is not None or self._keys is not None:
             raise PlanError(
                 f"{self._description()}: with keys=, list the pairs, as in "
@@ -292,7 +292,7 @@ class GroupedSeries(Series):
             )
         public_keys(self._view, by, None)
         view = shares_within(self._view, by, len(self._by)) if flag(normalize, "normalize") else PlainView()
-        return self._view.query(Count(), view, by)
+        return self._view.query(counted(self._view, weights), view, by)
 
     def size(self) -> Query:
         """Number of rows in each group, nulls included; the same query as `dpnb.GroupBy.size`.

@@ -13,7 +13,8 @@ from typing import Any
 
 from dpnb._plan.suggestions import LIBRARIES, calling_function
 from dpnb.errors import PlanError, printable
-from dpnb.frame.compatibility.counterparts import Call, counterpart
+from dpnb.frame.compatibility.calls import Call
+from dpnb.frame.compatibility.counterparts import counterpart, is_known
 
 _PROTOCOLS = ("__dataframe__", "__arrow_c_stream__", "__arrow_c_array__", "toPandas", "index", "_get_numeric_data")
 """Attributes by which a library asks for rows."""
@@ -23,6 +24,9 @@ _RECOGNISED = ("cut", "qcut", "crosstab", "pivot_table", "get_dummies", "concat"
 """Functions of pandas that look up `_typ` of what they are given, and fail with an error of their own without it."""
 
 
+ROWS = "needs rows, which a private table never shows"
+
+
 class LibraryCallError(PlanError):
     """A library's function needs rows; the text repeats what the analyst passed to it.
 
@@ -30,20 +34,22 @@ class LibraryCallError(PlanError):
     nothing.  It is not an `AttributeError`, which the library might take for a missing attribute.
     """
 
-    def __init__(self, library: str, examples: Mapping[str, str]) -> None:
-        super().__init__(f"{library}: needs rows, which a private table never shows")
-        self._library, self._examples = library, examples
+    def __init__(self, text: str, call: Call | None = None, examples: Mapping[str, str] | None = None) -> None:
+        super().__init__(text)  # the only argument where a library makes the error again
+        self._call, self._examples = call, examples
 
     def __reduce__(self) -> tuple[type[PlanError], tuple[str]]:
         return PlanError, (str(self),)
 
     def __str__(self) -> str:
+        if self._call is None or self._examples is None:
+            return super().__str__()
         # Not `self.__traceback__`, which marimo shows shortened.
         whole: TracebackType | None = BaseException.__dict__["__traceback__"].__get__(self)
-        call = _called(whole) or Call(self._library)
-        remedy = counterpart(call, self._examples)
+        found = _called(whole)
+        call = self._call if found is None or (is_known(self._call) and not is_known(found)) else found
         name = ".".join(part for part in (call.library, call.words) if part)
-        return printable(f"{name}: needs rows, which a private table never shows; use {remedy}")
+        return printable(f"{name}: {ROWS}; use {counterpart(call, self._examples)}")
 
 
 def refusal_for_caller(examples: Mapping[str, str]) -> None:
@@ -53,7 +59,7 @@ def refusal_for_caller(examples: Mapping[str, str]) -> None:
     """
     called = calling_function()
     if called is not None:
-        raise LibraryCallError(called[0], examples)
+        raise LibraryCallError(f"{called[0]}: {ROWS}", Call(*called), examples)
 
 
 def refuse_request_for_rows(attribute: str, examples: Callable[[], Mapping[str, str]]) -> None:
@@ -62,9 +68,10 @@ def refuse_request_for_rows(attribute: str, examples: Callable[[], Mapping[str, 
     A missing attribute would make the library fail with an error of its own, which names no remedy.
     """
     # pandas looks up `_typ` to recognise its own classes, often on objects that it then leaves alone.
-    if attribute in _PROTOCOLS or (
-        attribute == "_typ" and calling_function() in [("pandas", name) for name in _RECOGNISED]
-    ):
+    # lifelines asks for the shape of a table first, which others are refused with a remedy of its own.
+    library, function = (calling_function() if attribute in ("_typ", "shape") else None) or ("", "")
+    is_asked = (library == "pandas" and function in _RECOGNISED) if attribute == "_typ" else library == "lifelines"
+    if attribute in _PROTOCOLS or is_asked:
         refusal_for_caller(examples())
 
 

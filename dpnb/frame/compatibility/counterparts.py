@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import Any
 
-from dpnb._plan.expressions.dtypes import Numeric
+from dpnb._plan.expressions.dtypes import Categorical, Numeric
 from dpnb._plan.expressions.nodes import columns_of
 from dpnb._plan.expressions.rules import dtype_of
-from dpnb._plan.expressions.text import as_code
 from dpnb.errors import DpnbError
+from dpnb.frame.compatibility.calls import Call, Unwritten, own_name
 from dpnb.frame.compatibility.remedies import CUT
 
 SHOWN = ".release(share=0.05).plot()"
@@ -20,114 +18,17 @@ SHOWN = ".release(share=0.05).plot()"
 TESTED = ".release(share=0.05).test()"
 """What tests a hypothesis on the answer of a query."""
 
-_UNKNOWN: Any = object()
 
-
-class _Unwritten(Exception):  # noqa: N818  (never leaves this module)
-    """An argument is missing, or cannot be written as code."""
-
-
-@dataclass(frozen=True)
-class Call:
-    """A function that was called, with its arguments by name and the variables of the code that called it."""
-
-    library: str
-    function: str = ""
-    arguments: Mapping[str, Any] = field(default_factory=dict)
-    variables: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def model(self) -> str:
-        """The class whose method was called; empty for a function."""
-        names = ("self", "cls", *(["estimator"] if self.library == "sklearn" else []))
-        owner = next((self.arguments[name] for name in names if name in self.arguments), None)
-        return "" if owner is None else (owner if isinstance(owner, type) else type(owner)).__name__
-
-    @property
-    def words(self) -> str:
-        """What was called, in a message: a model is made by several methods."""
-        public = "" if self.function.startswith("_") or self.model else self.function
-        return self.model or public
-
-    def value(self, *names: str) -> Any:
-        """The first of some arguments that was given."""
-        given = [self.arguments[name] for name in names if self.arguments.get(name) is not None]
-        if not given:
-            raise _Unwritten
-        return given[0]
-
-    def code(self, *names: str) -> str:
-        """The first of some arguments that was given, as code."""
-        return self.written(self.value(*names))
-
-    def option(self, name: str, default: object = None) -> str:
-        """``, name=value`` for an argument that differs from its default; otherwise an empty text."""
-        value = self.arguments.get(name, default)
-        return "" if value is None or value is default or value == default else f", {name}={value!r}"
-
-    def frame(self, value: Any) -> str:
-        """The table that a table or a column is of, by the analyst's name for it: ``df`` if several are possible."""
-        own = value._view
-        same = [
-            (other._view is own, name)
-            for name, other in self.variables.items()
-            if not name.startswith("_") and not hasattr(other, "_node") and hasattr(other, "_view")
-            and getattr(other._view, "source", _UNKNOWN) == own.source
-        ]  # fmt: skip
-        names = [name for is_own, name in same if is_own] or [name for _, name in same]
-        return "df" if not names or "df" in names else names[0]
-
-    def selected(self, value: Any) -> str:
-        """That table with the rows that were selected of it."""
-        name, where = self.frame(value), value._view.where
-        return name if where is None else f"{name}[{as_code(where, name)}]"
-
-    def written(self, value: Any) -> str:
-        """A column, a table, several of them, or a constant as code."""
-        if hasattr(value, "_node") and hasattr(value, "_view"):
-            if value._node not in value._view.columns.values():
-                if value._view.where is not None:
-                    raise _Unwritten
-                return f"({as_code(value._node, self.frame(value))})"
-            return f"{self.selected(value)}[{own_name(value)!r}]"
-        if hasattr(value, "_view"):
-            return f"{self.selected(value)}[{list(value._view.columns)!r}]"
-        if isinstance(value, list | tuple) and any(hasattr(one, "_view") for one in value):
-            return f"[{', '.join(map(self.written, value))}]"
-        if isinstance(value, str | int | float | bool | list | tuple):
-            return repr(value)
-        raise _Unwritten
-
-    def column(self, *names: str) -> Any:
-        """A column, which was given itself or by its name in ``data=``."""
-        value = self.value(*names)
-        if isinstance(value, str):
-            value = self.value("data", "data_frame")[value]
-        if not hasattr(value, "_node"):
-            raise _Unwritten
-        return value
-
-    def groups(self, *names: str) -> str:
-        """A column as the key of groups: numbers in bins."""
-        column = self.column(*names)
-        if isinstance(dtype_of(column._node, column._view.schema), Numeric):
-            return f"dpnb.cut({self.written(column)}, 10)"
-        return repr(own_name(column)) if column._node in column._view.columns.values() else self.written(column)
-
-
-def own_name(column: Any) -> str:
-    """The name of a column in its table."""
-    for name, node in column._view.columns.items():
-        if node == column._node:
-            return str(name)
-    raise _Unwritten
+def is_known(call: Call) -> bool:
+    """Whether there is a counterpart of this function, not only of its library."""
+    return any((call.library, call.function) in table for table in (_WRITERS, _EXAMPLES))
 
 
 def counterpart(call: Call, examples: Mapping[str, str]) -> str:
     """What to write instead of a function: with its arguments where they are known, otherwise an example."""
     writer = _WRITERS.get((call.library, call.function))
     if writer is not None:
-        with suppress(_Unwritten, DpnbError, AttributeError, KeyError, TypeError, ValueError):
+        with suppress(Unwritten, DpnbError, AttributeError, KeyError, TypeError, ValueError):
             return writer(call)
     example = _EXAMPLES.get((call.library, call.function)) or _EXAMPLES.get((call.library, ""), _SUMMARIES)
     return example.format_map(examples)
@@ -135,10 +36,17 @@ def counterpart(call: Call, examples: Mapping[str, str]) -> str:
 
 _SUMMARIES = "{number}.mean(), {number}.quantile([0.1, 0.9]) or {category}.value_counts()"
 _DRAWN = "{number}.histogram(20)" + SHOWN + ", which draws noisy counts"
-_FORMULA = "df.regress('outcome ~ x1 + x2'), with your columns, or family='logistic' for a condition"
+_FORMULA = (
+    "df.regress('outcome ~ x1 + x2'), with your columns, or family='logistic' for a condition, or weights=... for WLS; "
+    "a weighted mean is {number}.mean(weights=...)"
+)
 _MEANS = "df.groupby({category_name})[{number_name}].mean(population=True)" + TESTED
 _MEDIANS = "df.groupby({category_name})[{number_name}].median()" + TESTED
 _PAIRS = "({number} - {number2}).mean(population=True)" + TESTED[:-1] + "0)"
+_SURVIVAL = (
+    "df.survival({number_name}, {mask}, by={category2}).release(share=0.05), with your time and event; its .test() is "
+    "the log-rank test"
+)
 _EXAMPLES: dict[tuple[str, str], str] = {
     ("pandas", "cut"): CUT,
     ("pandas", "qcut"): "dpnb.cut({number}, [...]) with public edges, or {number}.quantile([0.25, 0.5, 0.75])",
@@ -155,6 +63,9 @@ _EXAMPLES: dict[tuple[str, str], str] = {
     ("seaborn", ""): _DRAWN,
     ("plotly", ""): _DRAWN,
     **{(name, ""): _FORMULA for name in ("statsmodels", "patsy", "formulaic")},
+    ("lifelines", ""): _SURVIVAL,
+    **{("statsmodels", name): _SURVIVAL for name in ("SurvfuncRight", "survdiff")},
+    **{("scipy", name): _SURVIVAL for name in ("logrank", "ecdf")},
     ("sklearn", ""): "df.regress('outcome', on=[{number_name}]), or df.fit(...) for other families",
     ("scipy", ""): "{number}.corr({number2}) or {number}.quantile([0.25, 0.75]); answers have .test(...)",
     **{(library, name): text
@@ -274,14 +185,20 @@ def _family(call: Call) -> str:
     return f", family={family!r}" if family else ""
 
 
+def _weights(call: Call) -> str:
+    """``, weights=...`` for weighted least squares."""
+    weights = call.arguments.get("weights")
+    return f", weights={own_name(weights)!r}" if hasattr(weights, "_node") else ""
+
+
 def _formula(call: Call) -> str:
-    return f"{call.selected(call.value('data'))}.regress({call.code('formula')}{_family(call)})"
+    return f"{call.selected(call.value('data'))}.regress({call.code('formula')}{_family(call)}{_weights(call)})"
 
 
 def _regression(call: Call) -> str:
     outcome, on = call.value("endog", "y"), call.value("exog", "X", "x")
     names = [own_name(on)] if hasattr(on, "_node") else list(on._view.columns)
-    return f"{call.selected(outcome)}.regress({own_name(outcome)!r}, on={names!r}{_family(call)})"
+    return f"{call.selected(outcome)}.regress({own_name(outcome)!r}, on={names!r}{_family(call)}{_weights(call)})"
 
 
 def _intercept(call: Call) -> str:
@@ -303,7 +220,7 @@ def _samples(statistic: str) -> Callable[[Call], str]:
     def written(call: Call) -> str:
         one, other = call.value(*_FIRST), call.value(*_SECOND)
         if one._node != other._node:
-            return f"({call.written(one)} - {call.written(other)}).mean(population=True).release(share=0.05).test(0)"
+            return f"({call.written(one)} - {call.written(other)}).{statistic}{TESTED[:-1]}0)"
         (by,) = columns_of(one._view.where) & columns_of(other._view.where)
         return f"{call.frame(one)}.groupby({by!r})[{own_name(one)!r}].{statistic}{TESTED}"
 
@@ -313,6 +230,21 @@ def _samples(statistic: str) -> Callable[[Call], str]:
 def _one_sample(call: Call) -> str:
     column, value = call.code(*_FIRST), call.arguments.get("popmean", 0)
     return f"{column}.mean(population=True).release(share=0.05).test({value!r})"
+
+
+def _survival(call: Call) -> str:
+    """Of a fitted curve, from two columns or from a table and their names."""
+    time = call.value("durations", "duration_col", "time")
+    if isinstance(time, str):
+        table, event = call.selected(call.value("df")), call.code("event_col", "status")
+        return f"{table}.survival({time!r}, {event}).release(share=0.05), by groups with by=..., instead of a model"
+    event = call.value("event_observed", "status")
+    kind = dtype_of(event._node, event._view.schema)
+    if isinstance(kind, Categorical):
+        named = f"{call.written(event)} == {kind.values[-1]!r}"
+    else:
+        named = repr(own_name(event)) if event._node in event._view.columns.values() else call.written(event)
+    return f"{call.selected(time)}.survival({own_name(time)!r}, {named}).release(share=0.05)"
 
 
 _WRITERS: dict[tuple[str, str], Callable[[Call], str]] = {
@@ -347,6 +279,8 @@ _WRITERS: dict[tuple[str, str], Callable[[Call], str]] = {
     ("statsmodels", "__init__"): _regression,
     ("statsmodels", "add_constant"): _intercept,
     ("sklearn", "fit"): _regression,
+    ("lifelines", "fit"): _survival,
+    ("statsmodels", "SurvfuncRight"): _survival,
     **{(library, name): _samples(statistic)
        for library in ("scipy", "statsmodels")
        for name, statistic in {
@@ -357,7 +291,7 @@ _WRITERS: dict[tuple[str, str], Callable[[Call], str]] = {
        }.items()},
     **{("scipy", name): _correlation for name in ("pearsonr", "spearmanr", "kendalltau")},
     ("scipy", "ttest_1samp"): _one_sample,
-    ("scipy", "linregress"): _regression,
+    ("scipy", "linregress"): lambda call: _regression(call)[:-1] + ", population=True)" + TESTED,
     ("scipy", "describe"): _method("{0}.describe()", "a"),
 }  # fmt: skip
 """The writer of what to write instead, by the library and the function's name."""

@@ -105,6 +105,8 @@ REMEDIES: dict[str, str] = {
         "could be decided by one row; release the number or the share of rows instead, as in "
         "{condition}.sum() or {condition}.mean()",
     ),
+    "test": "is a method of released answers, as in df.groupby({category_name})[{number_name}].mean(population=True)"
+            ".release(share=0.05).test()",
     "set_index": "is not needed, since rows have no index; group rows by columns, as in "
                  "df.groupby({category_name}){periods}",
     "get": "is not offered; write {self}",

@@ -4,6 +4,7 @@
 ``answers``      an answer or computed estimates as panels of series
 ``tables``       box plots and heat maps
 ``regressions``  the coefficients of a regression
+``survival``     survival curves with their bands
 ``marks``        numbers with intervals as marks, and the history of an answer
 ``style``        colours, title and margins
 ``figure``       the figure that is returned, with its SVG (``svg``, ``axes``) and its text
@@ -19,6 +20,7 @@ from dpnb.render.histograms import adds_up
 from dpnb.results.answer import History
 from dpnb.results.display import to_picture
 from dpnb.results.regression import RegressionAnswer, RegressionResult
+from dpnb.results.survival.answer import SurvivalAnswer
 from dpnb.results.tables.exports import BARS
 from dpnb.results.tables.table import Estimates
 
@@ -43,6 +45,10 @@ def _draw(estimates: Estimates, history: bool, title: str | None = None, kind: s
             from dpnb.notebook.plots import regressions
 
             figure = regressions.draw(estimates)
+        elif isinstance(estimates, SurvivalAnswer):
+            from dpnb.notebook.plots import survival
+
+            figure = survival.draw(estimates)
         else:
             from dpnb.notebook.plots.answers import draw
 

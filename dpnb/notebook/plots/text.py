@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpnb.errors import AnswerAttributeError
-from dpnb.render.histograms import Ticks, adds_up
+from dpnb.render.histograms import Ticks, adds_up, has_common_scale
 from dpnb.render.numbers import format_mu_up
 from dpnb.render.page import with_notice
 from dpnb.render.tables import heading_of, interval_name, rows_of, table_text
@@ -58,8 +58,7 @@ def text_plot(estimates: Estimates) -> str:
         _Mark([*labels, value, interval if estimates.has_intervals else ""], *ends)
         for (labels, value, interval), *ends in zip(rows, values, lows, highs, strict=True)
     ]
-    apart = estimates.outputs is not None and estimates.outputs[0] != "quantile"
-    panels = [marks[at::n_outputs] for at in range(n_outputs)] if apart else [marks]
+    panels = [marks] if has_common_scale(estimates) else [marks[at::n_outputs] for at in range(n_outputs)]
     bars = adds_up(estimates) if estimates.names else [False]
     lines = [heading_of(estimates)]
     each = max(1, MAX_LINES // len(panels))

@@ -71,6 +71,16 @@ def ratio(a: IntervalArrays, b: IntervalArrays) -> IntervalArrays:
         return IntervalArrays(value, low, high, np.where(clear, scale, np.nan), None, whole_range)
 
 
+MONOTONE: dict[str, Callable[[Cells], Cells]] = {
+    **{"log": np.log, "log2": np.log2, "log10": np.log10, "log1p": np.log1p, "sqrt": np.sqrt},
+    **{"exp": np.exp, "exp2": np.exp2, "expm1": np.expm1},
+}
+"""Increasing functions of numpy: the ends of an interval are the ends of the result's.
+
+``np.exp`` of the coefficients of a logistic regression is their odds ratios.
+"""
+
+
 def increased(one: IntervalArrays, function: Callable[[Cells], Cells]) -> IntervalArrays:
     """The estimate of an increasing function of x; where it is undefined at an end, the limit is infinite."""
 

@@ -8,7 +8,9 @@ import numpy as np
 
 from dpnb._compile import LinearQuery
 from dpnb._compile.features import Feature, TreeFeature, ValueFeature
-from dpnb._compile.lowering import indicators_of, scaled
+from dpnb._compile.lowering import indicators_of, scaled, weighted_deviation
+from dpnb._plan.expressions.dtypes import Numeric
+from dpnb._plan.expressions.rules import numeric_dtype_of
 from dpnb._plan.measurements import (
     AnyView,
     CoefficientsView,
@@ -19,6 +21,8 @@ from dpnb._plan.measurements import (
     DeviationProducts,
     Discovery,
     Gradient,
+    LevelCounts,
+    LevelShareView,
     Mean,
     MeanCountView,
     ModelLoss,
@@ -32,6 +36,7 @@ from dpnb._plan.measurements import (
     StandardErrorView,
     StepView,
     UnitProducts,
+    WeightedMean,
     products_of,
 )
 from dpnb.accounting.prefix_sums import prefix_sum_scales, prefix_sums_of
@@ -63,7 +68,7 @@ def estimate(
     # Beyond the range of doubles a result is infinite or unknown, never a warning.
     with np.errstate(all="ignore"):
         if isinstance(view, StandardErrorView):
-            return _standard_error(query, of_part(0, PlainView()), sums, sigma, z)
+            return _standard_error(query, of_part(0, PlainView()), sums, sigma, z, schema)
         if isinstance(view, StepView):
             return step_sums(query, sums, sigma, z, schema)
         if isinstance(view, ColumnsView):
@@ -85,8 +90,12 @@ def estimate_part(
             return IntervalArrays.side_by_side([_gradient(product, z) for product in noisy])
         case Mean() | ModelLoss() if not isinstance(view, MeanCountView):
             return _mean(features, noisy, z)
+        case WeightedMean(column):
+            return _weighted_mean(numeric_dtype_of(column, schema, "mean"), noisy, z)
         case Ratio():
             return _ratio(features, noisy, z)
+        case LevelCounts() if isinstance(view, LevelShareView):
+            return _level_share(noisy[0], view.level, z)
         case DeviationProducts():
             return deviation_sums(aggregation, part, schema).slopes(z)
         case Moments():
@@ -133,6 +142,14 @@ def _mean(features: list[Feature], sums: list[NoisyArrays], z: Cells) -> Interva
     return centred.rescaled(shift=value.middle).clipped(value.low, value.high)
 
 
+def _weighted_mean(bounds: Numeric, sums: list[NoisyArrays], z: Cells) -> IntervalArrays:
+    """The ratio of the noisy sum of weighted deviations to that of the weights, shifted back."""
+    middle = bounds.low / 2 + bounds.high / 2
+    total, weights = sums
+    variances, ends = (total.scale**2, weights.scale**2), (bounds.low - middle, bounds.high - middle)
+    return quotient(total.single, weights.single, variances, 0.0, z, ends).rescaled(shift=middle)
+
+
 def _ratio(features: list[Feature], sums: list[NoisyArrays], z: Cells) -> IntervalArrays:
     top, bottom = _value(features[0]), _value(features[1])
     low = 0.0 if top.low >= 0 and bottom.low >= 0 else -math.inf
@@ -145,6 +162,14 @@ def _ratio(features: list[Feature], sums: list[NoisyArrays], z: Cells) -> Interv
         (low, math.inf),
         positive=bottom.low >= 0,
     )
+
+
+def _level_share(counts: NoisyArrays, level: int, z: Cells) -> IntervalArrays:
+    """The count of one value divided by that of all, with which it shares noise."""
+    variance = counts.scale**2
+    total = counts.value.sum(axis=1)
+    variances = variance, counts.value.shape[1] * variance
+    return quotient(counts.value[:, level], total, variances, variance, z, (0.0, 1.0))
 
 
 def _proportions(feature: Feature, sums: NoisyArrays, z: Cells, size: int) -> IntervalArrays:
@@ -163,12 +188,14 @@ def _proportions(feature: Feature, sums: NoisyArrays, z: Cells, size: int) -> In
     )
 
 
-def _standard_error(query: LinearQuery, mean: IntervalArrays, sums: Cells, sigma: Cells, z: Cells) -> IntervalArrays:
+def _standard_error(
+    query: LinearQuery, mean: IntervalArrays, sums: Cells, sigma: Cells, z: Cells, schema: Schema
+) -> IntervalArrays:
     """The root of the sum of squared influences, over the number of rows."""
     products = products_of(query.plan.aggregation)
     if products is None:
         raise TypeError(type(query.plan.aggregation).__name__)
-    squares = measured_squares(query, products, mean.value[:, 0], sums, sigma)
+    squares = measured_squares(query, products, mean.value[:, 0], sums, sigma, schema)
     count = noisy_features(query, sums, sigma, 0, 1)[0][1]
     variance = quotient(
         squares.single,
@@ -182,7 +209,7 @@ def _standard_error(query: LinearQuery, mean: IntervalArrays, sums: Cells, sigma
 
 
 def measured_squares(
-    query: LinearQuery, products: UnitProducts, theta: Cells, sums: Cells, sigma: Cells
+    query: LinearQuery, products: UnitProducts, theta: Cells, sums: Cells, sigma: Cells, schema: Schema
 ) -> NoisyArrays:
     """M = sum over units of (s - theta m)^2 at an estimate theta of shape (cells,), with its noise scale.
 
@@ -191,6 +218,8 @@ def measured_squares(
     (statistic, first, number), (_, second, many) = query.parts[:2]
     shown = noisy_features(query, sums, sigma, first, number)
     terms = [noisy for _, noisy in noisy_features(query, sums, sigma, second, many)]
+    if isinstance(statistic, WeightedMean):
+        theta = theta - weighted_deviation(statistic, schema)[1]
     if isinstance(statistic, Mean):
         value = shown[1][0]
         theta = theta - (value.middle if isinstance(value, ValueFeature) else 0.0)

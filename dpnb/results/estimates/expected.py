@@ -17,6 +17,8 @@ from dpnb._plan.measurements import (
     CountUnits,
     CumulativeCount,
     Gradient,
+    LevelCounts,
+    LevelShareView,
     Mean,
     MeanCountView,
     ModelLoss,
@@ -174,11 +176,9 @@ def _direct(
     if rows is None:
         return None
     if isinstance(view, Proportions) and not isinstance(aggregation, Sum):
-        # A proportion p of G groups has variance 1 - 2p + G p^2 times that of a count over the total: least at p = 1/G,
-        # and largest at p = 1, where the noise of all other groups counts.
-        groups = view.size or len(rows)
-        smallest, largest = math.sqrt(max(1 - 1 / groups, 0.5)), math.sqrt(max(groups - 1, 1))
-        return np.asarray(radius * units[0] * _between(smallest, largest, at) / totals(rows, view.size))[:, None]
+        return (radius * units[0] * _of_share(view.size or len(rows), at) / totals(rows, view.size))[:, None]
+    if isinstance(aggregation, LevelCounts) and isinstance(view, LevelShareView):
+        return (radius * units[0] * _of_share(first.slots, at) / rows)[:, None]
     if isinstance(aggregation, Mean | ModelLoss) and isinstance(view, PlainView):
         reach = float(_limit(features[1])) * units[1]
         width = _between(units[1], math.hypot(units[1], reach * units[0]), at)
@@ -187,6 +187,15 @@ def _direct(
     if isinstance(aggregation, Moments) and isinstance(view, MomentsView) and view.statistic in ("mean", "var"):
         return _moment_widths(aggregation, view, units, radius, rows, schema, at)
     return None
+
+
+def _of_share(groups: int, at: float) -> float:
+    """The noise of a share of some groups, as a multiple of that of a count over the total.
+
+    A share p of G groups has variance 1 - 2p + G p^2 times that of a count over the total: least at p = 1/G, and
+    largest at p = 1, where the noise of all other groups counts.
+    """
+    return _between(math.sqrt(max(1 - 1 / groups, 0.5)), math.sqrt(max(groups - 1, 1)), at)
 
 
 def _between(smallest: float, largest: float, at: float) -> float:

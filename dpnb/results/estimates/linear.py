@@ -19,6 +19,7 @@ from dpnb.results.estimates.regression import RegressionNumbers, RegressionTerm,
 from dpnb.schema import Key, Schema
 
 HOMOSKEDASTIC = "homoskedastic, plus the noise: each row is a unit, and the errors are assumed to have one variance"
+WEIGHTED = "weighted least squares: R-squared is that of weighted squares; the number of rows is not known"
 ROBUST = "robust (HC0), plus the noise: each row is a unit, and the errors may have different variances"
 CLUSTERED = (
     "clustered by {unit}, plus the noise: its rows may depend on each other, and have errors of different variances"
@@ -52,8 +53,14 @@ def sampling_of(
         return np.zeros_like(model.noise)
     if squares is not None:
         return model.robust(squares[0][0], squares[1][0]) * remaining
-    rows_are_units = model.intercept and max_rows_in_cell(query.contribution_bounds) == 1
+    rows_are_units = model.intercept and max_rows_in_cell(query.contribution_bounds) == 1 and not is_weighted(query)
     return model.homoskedastic() * remaining if rows_are_units and query.clip_squared is None else None
+
+
+def is_weighted(query: LinearQuery) -> bool:
+    """Whether rows have weights, so that their number is not measured."""
+    aggregation = query.parts[0][0]
+    return isinstance(aggregation, Moments) and aggregation.weights is not None
 
 
 def numbers_of(
@@ -91,10 +98,11 @@ def numbers_of(
         errors = ROBUST if one_row else CLUSTERED.format(unit=unit)
     params = arrays.displayed[0]
     counted, variance = None, None
-    if model.intercept:
+    if model.intercept and not is_weighted(query):
         count, scale = model.count[0], float(np.abs(model.count[1]).max())
         counted = IntervalArrays.of(*(np.array([one]) for one in (count, count - z * scale, count + z * scale, scale)))
         variance = model.residual_variance(z)
+    weighted = (WEIGHTED,) if is_weighted(query) else ()
     bounds = numeric_dtype_of(_outcome_of(query, view), schema, "regress")
     return RegressionNumbers(
         family="linear",
@@ -108,7 +116,9 @@ def numbers_of(
         nobs=counted,
         rsquared=model.rsquared(z),
         residual_variance=variance,
-        notes=beyond_bounds(terms, params, (bounds.low, bounds.high), outcome) if model.intercept else (WITHIN,),
+        notes=(*weighted, *beyond_bounds(terms, params, (bounds.low, bounds.high), outcome))
+        if model.intercept
+        else (WITHIN,),
     )
 
 

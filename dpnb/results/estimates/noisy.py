@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -199,6 +200,15 @@ def _to_multiple(number: float, decimals: int, rounding: str) -> float:
     if -int(exact.as_tuple().exponent) <= decimals:
         return number  # it has no more decimals, perhaps far fewer than the arithmetic would write
     return float(exact.quantize(Decimal(1).scaleb(-decimals), rounding, _EXACT))
+
+
+@dataclass(frozen=True)
+class SampledAs:
+    """What the sampling error of an answer is computed with, for tests of the answer."""
+
+    z: float  # half-width of its population intervals, in standard deviations
+    statistic: Literal["count", "share"] | None = None
+    ratio: float | None = None  # of a count or share, if M is not measured: M over that of independent rows, at most
 
 
 def noisy_features(

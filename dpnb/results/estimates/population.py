@@ -15,6 +15,8 @@ u adds to the numerator and denominator of a ratio theta = S/N, and M = sum over
   products (`dpnb.results.estimates.least_squares`).
 * Otherwise M is a sum of squares or products of what units add, measured in addition (`dpnb._compile.products`); its
   noise scale is added to it once, since M enters with its root: without that, coverage falls where M is small.
+  For tests less is added, what keeps their level at 5% (`dpnb.results.newton` derives it): with s the noise scale of M
+  and V the whole variance, s itself or ``(1 + z^2)/4 s^2/V``, the smaller one.
 * Where units have up to k rows and M was not measured: by the inequality of Cauchy and Schwarz it is at most k times
   the M of rows taken as units.
 * A sample of a fraction F of the population at random: M is multiplied by 1 - F (Cochran 1977, *Sampling Techniques*,
@@ -31,6 +33,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -38,13 +41,15 @@ from dpnb._compile import LinearQuery
 from dpnb._compile.features import BRANCHING, TreeFeature, ValueFeature
 from dpnb._compile.linear import cells_of_unit, max_rows_in_cell, rows_of_unit
 from dpnb._compile.lowering import scaled
-from dpnb._plan.expressions.rules import is_zero_or_one
+from dpnb._plan.expressions.rules import is_zero_or_one, numeric_dtype_of
 from dpnb._plan.measurements import (
     AnyView,
     ColumnsView,
     Count,
     CountUnits,
     Discovery,
+    LevelCounts,
+    LevelShareView,
     Mean,
     MeanCountView,
     Moments,
@@ -56,15 +61,18 @@ from dpnb._plan.measurements import (
     Single,
     StandardErrorView,
     Sum,
+    WeightedMean,
     is_regression,
     products_of,
 )
 from dpnb.results.estimates.estimate import FeatureSlice, estimate_part, measured_squares, moment_sums
 from dpnb.results.estimates.linear import least_squares, sampling_of
-from dpnb.results.estimates.noisy import Cells, IntervalArrays, noisy_features, totals
+from dpnb.results.estimates.noisy import Cells, IntervalArrays, SampledAs, noisy_features, totals
 from dpnb.results.estimates.quantiles import Sampling as RankSampling
 from dpnb.results.estimates.quantiles import quantiles
 from dpnb.schema import Schema
+
+Z_SQUARED = 1.959963984540054**2
 
 Reach = tuple[Cells, Cells]
 """Distances from the estimate to the lower and upper limit, each of shape (cells,)."""
@@ -82,6 +90,7 @@ class SamplingError:
     remaining: float = 1.0  # 1 - F: the part of the population that was not drawn
     squares: tuple[Cells, Cells] | None = None
     additive: bool = False  # whether half-widths are added
+    for_test: bool = False  # whether to allow for the noise of M as much as a test needs it, on average
 
 
 def population(
@@ -141,8 +150,11 @@ class _SampledPart:
             case Mean(), _:
                 value = self.features[1][0]
                 return (value.low, value.high) if isinstance(value, ValueFeature) else (-math.inf, math.inf)
-            case _, Proportions():
+            case _, Proportions() | LevelShareView():
                 return 0.0, 1.0
+            case WeightedMean(column), _:
+                bounds = numeric_dtype_of(column, self.schema, "mean")
+                return bounds.low, bounds.high
             case Ratio(), _:
                 ends = [of.low for of, _ in self.features if isinstance(of, ValueFeature)]
                 return (0.0 if min(ends) >= 0 else -math.inf), math.inf
@@ -182,8 +194,11 @@ class _SampledPart:
         own = self._measured(sums, sigma)
         squares = self.squares if own is None else own
         if squares is not None and (own is not None or np.isfinite(squares[0]).any()):
-            value, scale = (array[:, 0] for array in squares)
-            deviation = np.sqrt((np.maximum(value, 0.0) + scale) * self.error.remaining) / self._divisor
+            value, scale = np.maximum(squares[0][:, 0], 0.0), squares[1][:, 0]
+            if self.error.for_test:
+                whole = np.maximum(value + (self.noise.noise_scale[:, 0] * self._divisor) ** 2, np.finfo(float).tiny)
+                scale = np.minimum(scale, (1 + Z_SQUARED) / 4 * scale**2 / whole)
+            deviation = np.sqrt((value + scale) * self.error.remaining) / self._divisor
             return (self.error.z * deviation,) * 2
         return self._without_squares()
 
@@ -192,7 +207,7 @@ class _SampledPart:
         products = products_of(self.query.plan.aggregation)
         if products is None:
             return None
-        squares = measured_squares(self.query, products, self.noise.value[:, 0], sums, sigma)
+        squares = measured_squares(self.query, products, self.noise.value[:, 0], sums, sigma, self.schema)
         return squares.value, squares.scale[:, None]
 
     @property
@@ -227,6 +242,8 @@ class _SampledPart:
                 return self._of_share(totals(noisy.single, size), times)
             case Mean(column), PlainView() if is_zero_or_one(column, self.schema):
                 return self._of_share(noisy.single, times)
+            case LevelCounts(), LevelShareView():
+                return self._of_share(noisy.value.sum(axis=1), times)
             case Moments(), MomentsView("mean"):
                 sums = moment_sums(aggregation, self.features, self.z, self.schema)
                 variance = sums.of_columns(*view.columns).var(0, ddof=0)
@@ -266,6 +283,22 @@ class _SampledPart:
         whole = found.has_whole_range | self.noise.has_whole_range
         low, high = np.where(known, low, np.nan), np.where(known, high, np.nan)
         return IntervalArrays(found.value, low, high, self.noise.noise_scale, whole_range=whole)
+
+
+def sampled_as(query: LinearQuery, view: AnyView, schema: Schema, error: SamplingError) -> SampledAs:
+    """What the population intervals of a first observation are computed with."""
+    aggregation, _, _ = query.parts[0]
+    statistic: Literal["count", "share"] | None = None
+    if isinstance(view, PlainView):
+        if isinstance(aggregation, Count | CountUnits):
+            statistic = "count"
+        elif isinstance(aggregation, Mean) and is_zero_or_one(aggregation.column, schema):
+            statistic = "share"
+    is_measured = error.squares is not None or products_of(query.plan.aggregation) is not None
+    if statistic is None or is_measured or query.clip_squared is not None:
+        return SampledAs(error.z, statistic)
+    rows = 1.0 if isinstance(aggregation, CountUnits) else max_rows_in_cell(query.contribution_bounds)
+    return SampledAs(error.z, statistic, None if rows is None else rows * error.remaining)
 
 
 SAMPLED_MOMENTS = ("count", "mean", "var", "std", "cov", "corr")

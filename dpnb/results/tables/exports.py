@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnb._plan.suggestions import calling_function
+from dpnb._plan.suggestions import calling_function, calling_test
 from dpnb.errors import AnswerAttributeError, RequestError
-from dpnb.results.display import to_markdown, to_picture
+from dpnb.results.display import to_latex, to_markdown, to_picture
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -112,7 +112,13 @@ class Exports:
         to_pandas: Callable[[], pd.DataFrame]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        """The estimates without their intervals; refused where pandas would lose their groups too."""
+        """The estimates without their intervals; refused where pandas would lose their groups too, and to tests."""
+        test = calling_test()
+        if test is not None:
+            raise RequestError(
+                f"{test}: would take {self.description} as exact, and find too much; use .test(...) of the answer, "
+                "which knows of its noise, or .estimate where the numbers themselves are meant"
+            )
         library, function = calling_function() or ("", "")
         if library == "pandas" and function in CONSTRUCTORS:
             raise RequestError(
@@ -198,6 +204,17 @@ class Exports:
         True
         """
         return to_markdown(self)
+
+    def to_latex(self) -> str:
+        r"""The displayed table in LaTeX, with the digits that the noise leaves significant.
+
+        Examples
+        --------
+        >>> answer = df.groupby("plan").size().release(mu=0.1)
+        >>> print(answer.to_latex().splitlines()[0])
+        \begin{tabular}{lrrr}
+        """
+        return to_latex(self)
 
     def to_excel(self, excel_writer: Any, **options: Any) -> None:
         """The table of `to_pandas` as an Excel file.

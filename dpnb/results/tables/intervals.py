@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-OTHER_KINDS = ("anytime_arrays", "population_arrays", "anytime_population_arrays")
+OTHER_KINDS = ("anytime_arrays", "population_arrays", "anytime_population_arrays", "tested_arrays")
 """The fields of estimates with intervals of other kinds than those of the noise in one observation."""
 
 
@@ -119,13 +119,15 @@ def are_apart(one: Sequence[Any], other: Sequence[Any]) -> bool:
     )
 
 
-def with_sampling(one: Any, apart: bool, *, anytime: bool) -> IntervalArrays | None:
+def with_sampling(one: Any, apart: bool, *, anytime: bool, tested: bool = False) -> IntervalArrays | None:
     """The population intervals of an operand, such that the sampling errors may be added in quadrature.
 
     Errors of the same units may be dependent, but their standard deviations a and b at most add up, and
     ``(a + b)^2 <= 2 a^2 + 2 b^2``.
     """
     noise, sampled = one.arrays, one.population_arrays
+    if tested:
+        sampled = one.tested_arrays or sampled
     if anytime:
         noise, sampled = one.anytime_arrays or noise, one.anytime_population_arrays or sampled
     if sampled is None or apart:

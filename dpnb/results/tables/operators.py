@@ -33,6 +33,7 @@ from dpnb.copying import NotCopyable
 from dpnb.errors import RequestError
 from dpnb.results.estimates.arithmetic import (
     EXACT,
+    MONOTONE,
     Combination,
     difference,
     exact_at,
@@ -41,7 +42,7 @@ from dpnb.results.estimates.arithmetic import (
     ratio,
     scaled,
 )
-from dpnb.results.estimates.noisy import Cells, IntervalArrays
+from dpnb.results.estimates.noisy import IntervalArrays, SampledAs
 from dpnb.results.tables.comparison import Comparison
 from dpnb.results.tables.intervals import ABOUT, are_apart, repeated, said_of_both, with_sampling
 from dpnb.schema import plain
@@ -60,14 +61,6 @@ REFLECTED = {
     **{"add": "__radd__", "sub": "__rsub__", "mul": "__rmul__", "truediv": "__rtruediv__", "eq": "__eq__"},
     **{"ne": "__ne__", "lt": "__gt__", "le": "__ge__", "gt": "__lt__", "ge": "__le__"},
 }
-
-MONOTONE: dict[str, Callable[[Cells], Cells]] = {
-    **{"log": np.log, "log2": np.log2, "log10": np.log10, "log1p": np.log1p, "sqrt": np.sqrt},
-    **{"exp": np.exp, "exp2": np.exp2, "expm1": np.expm1},
-}
-"""Increasing functions of numpy: the ends of an interval are the ends of the result's.
-
-``np.exp`` of the coefficients of a logistic regression is their odds ratios."""
 
 E = TypeVar("E")
 R = TypeVar("R")
@@ -114,6 +107,7 @@ class Operators(Generic[E]):
         anytime_arrays: Any
         population_arrays: Any
         anytime_population_arrays: Any
+        sampled: Any
         group_values: Any
         is_refined: Any
         measurement_ids: Any
@@ -275,10 +269,15 @@ class Operators(Generic[E]):
         self._refuse_dates("-")
         return self._part(f"-[{self.description}]", slice(None), slice(None))._mapped(negative)
 
+    @property
+    def _not_counts(self) -> SampledAs | None:
+        """The same of numbers that are computed from these, which are no counts."""
+        return None if self.sampled is None else SampledAs(self.sampled.z)
+
     def _mapped(self, function: Callable[[IntervalArrays], IntervalArrays]) -> Any:
         with np.errstate(all="ignore"):  # a number beyond the range of doubles is infinite or unknown
             whole: Any = self
-            return replace(whole, **self._intervals(function), decimals=None)
+            return replace(whole, **self._intervals(function), sampled=self._not_counts, decimals=None)
 
     def _combine(self, sign: str, other: object, combine: Combination) -> Any:
         self._refuse_dates(sign)
@@ -312,8 +311,8 @@ class Operators(Generic[E]):
         compared = [values for row, values in enumerate(self.group_values) if row != same]
         apart = are_apart(compared, other.group_values)
 
-        def sampled(*, anytime: bool) -> IntervalArrays | None:
-            mine, others = (with_sampling(one, apart, anytime=anytime) for one in (self, other))
+        def sampled(*, anytime: bool, tested: bool = False) -> IntervalArrays | None:
+            mine, others = (with_sampling(one, apart, anytime=anytime, tested=tested) for one in (self, other))
             return None if mine is None or others is None else combine(mine, others)
 
         return replace(
@@ -322,10 +321,12 @@ class Operators(Generic[E]):
             anytime_arrays=anytime,
             population_arrays=sampled(anytime=refined),
             anytime_population_arrays=sampled(anytime=True),
+            tested_arrays=None if refined else sampled(anytime=False, tested=True),
             group_values=tuple(
                 mine & others
                 for mine, others in zip(self.group_values, repeated(other.group_values, len(id_pairs)), strict=False)
             ),
+            sampled=self._not_counts if self._not_counts == other._not_counts else None,
             is_refined=refined,
             measurement_ids=tuple(mine | others for mine, others in id_pairs),
             **{name: said_of_both(getattr(self, name), getattr(other, name)) for name in ABOUT},

@@ -13,13 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dpnb._protocol.glossary import IN_THE_POPULATION
 from dpnb.accounting.exact import Number, exact
 from dpnb.accounting.intervals import fixed_radius
 from dpnb.errors import InvalidValueError, RequestError
 from dpnb.results.display import Displayed
 from dpnb.results.estimates.noisy import Cells, IntervalArrays
 from dpnb.results.estimates.regression import RegressionNumbers
+from dpnb.results.tables.hypothesis_methods import level_of_test
 from dpnb.results.tables.table import Estimates
+from dpnb.results.testing.coefficients import chosen_terms, wald
+from dpnb.results.testing.hypothesis import HypothesisTest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,6 +60,7 @@ class RegressionMethods:
         has_intervals: Any
         notice: Any
         measured: Any
+        outputs: Any
 
     @property
     def numbers(self) -> RegressionNumbers:
@@ -163,6 +168,62 @@ class RegressionMethods:
             arrays = self.numbers.arrays(z, population=bool(prefix))
         columns = {f"{prefix}low": arrays.low[0], f"{prefix}high": arrays.high[0]}
         return pd.DataFrame(columns, index=self._names)
+
+    def test(self, terms: object = None, *, value: Number = 0, alpha: Number = 0.05) -> HypothesisTest:
+        """Test that coefficients are 0 in the population, or another value: all of them at once, by Wald's test; free.
+
+        Parameters
+        ----------
+        terms : str or list of str, optional
+            Names of terms, or of columns: of a category it is all its levels.  By default all but the intercept.
+        value : Number, default 0
+            What each of the coefficients is under the null hypothesis.
+        alpha : Number, default 0.05
+            The level of the decision, > 0 and < 1.
+
+        Returns
+        -------
+        HypothesisTest
+            NaN as statistic and p-value where the noise decides nothing.
+
+        Raises
+        ------
+        RequestError
+            The sampling error is not known, the answer was refined, or a term does not exist.
+
+        Notes
+        -----
+        Wald's test with the covariance of sampling and noise, `cov_params`.
+
+        Examples
+        --------
+        >>> answer = df.regress("cost ~ age + C(plan)", population=True).release(mu=0.3)
+        >>> answer.test("plan").null
+        'in the population, the coefficient of C(plan)[T.paid] is 0'
+        >>> answer.test().df
+        2
+        """
+        level, null = level_of_test(alpha), float(exact(value, name="test: value"))
+        numbers = self.numbers
+        if numbers.unknown is None:
+            self._standard_errors("test")
+        self._refuse_refined("test")
+        chosen = chosen_terms(numbers.terms, terms)
+        covariance = numbers.noise + (0.0 if numbers.sampling is None else numbers.sampling)
+        found = wald(self.arrays.displayed[0][chosen], covariance[np.ix_(chosen, chosen)], null)
+        names = [self._names[index] for index in chosen]
+        single = len(names) == 1
+        what = f"the coefficient of {names[0]} is" if single else f"the coefficients of {', '.join(names)} are all"
+        return HypothesisTest(
+            null=f"{IN_THE_POPULATION}, {what} {null:g}",
+            method=f"Wald's {'z-test' if single else 'chi-square test'} of {self.description}",
+            statistic=found.value,
+            df=found.df,
+            pvalue=found.pvalue,
+            alpha=level,
+            estimate=self[self.outputs[1][chosen[0]]] if single else None,  # type: ignore[index]  # estimates
+            notice=self.notice,
+        )
 
     def summary(self) -> RegressionSummary:
         """Coefficients with standard errors, tests and intervals, and what they are based on; text or HTML.

@@ -13,11 +13,12 @@ from dpnb._plan.unreleased import Unreleased
 from dpnb.copying import NotCopyable
 from dpnb.errors import RequestError
 from dpnb.results.display import Displayed
-from dpnb.results.estimates.noisy import IntervalArrays
+from dpnb.results.estimates.noisy import IntervalArrays, SampledAs
 from dpnb.results.tables.comparison import Comparison
 from dpnb.results.tables.exports import EstimatesPlot, Exports
+from dpnb.results.tables.hypothesis_methods import Testing
 from dpnb.results.tables.index import COLUMNS, Deferred, UnknownNames, durations, pandas_index, points_in_time
-from dpnb.results.tables.intervals import ABOUT, Intervals
+from dpnb.results.tables.intervals import ABOUT
 from dpnb.results.tables.operators import Operators
 from dpnb.results.tables.pandas_methods import PandasMethods
 from dpnb.schema import Key, plain
@@ -34,7 +35,7 @@ MeasurementIds = Sequence[frozenset[tuple[int, int]]]
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Intervals, Exports, UnknownNames, Displayed):
+class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Testing, Exports, UnknownNames, Displayed):
     """Estimates with noise intervals, and population intervals where the sampling error is known.
 
     They behave like a number, or like a pandas Series or DataFrame of the shape of `estimate`.  Everything computed
@@ -73,6 +74,10 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Intervals, E
         Like `arrays`, with population intervals, NaN where there is none; None if no number has one.
     anytime_population_arrays : IntervalArrays, callable or None
         Like `anytime_arrays`, with population intervals; None if no number has one.
+    tested_arrays : IntervalArrays, callable or None
+        Like `population_arrays`, with intervals for `test`; None if these are those.
+    sampled : SampledAs, callable or None
+        What `test` needs to know of the population intervals; None where their widths have no common meaning.
     group_values : sequence of frozenset
         For each group, expressions with the value that they have in all of its rows: groups in which one has different
         values have no unit in common.  Empty where a unit may be in several groups.
@@ -114,6 +119,8 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Intervals, E
     anytime_arrays: Deferred[IntervalArrays] = Deferred()  # noqa: RUF009  (a descriptor)
     population_arrays: Deferred[IntervalArrays] = Deferred()  # noqa: RUF009  (a descriptor)
     anytime_population_arrays: Deferred[IntervalArrays] = Deferred()  # noqa: RUF009  (a descriptor)
+    tested_arrays: Deferred[IntervalArrays] = Deferred()  # noqa: RUF009  (a descriptor)
+    sampled: Deferred[SampledAs] = Deferred()  # noqa: RUF009  (a descriptor)
     group_values: Sequence[frozenset[tuple[Any, Key]]] = field(default=(), repr=False)
     is_refined: bool = False
     source: Estimates | None = field(default=None, repr=False)
@@ -284,7 +291,7 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Intervals, E
     def _with(self, words: str, function: Callable[[IntervalArrays], IntervalArrays], **changes: Any) -> Estimates:
         """Other estimates, from a function of intervals of each kind."""
         same = ("names", "keys", "outputs", "is_refined", "measurement_ids", "confidence", "simultaneous")
-        fields = {name: getattr(self, name) for name in (*same, "group_values", *ABOUT)}
+        fields = {name: getattr(self, name) for name in (*same, "group_values", "sampled", *ABOUT)}
         return Estimates(**{**fields, "description": words, **self._intervals(function), **changes})
 
     def _ranks(self, level: int) -> dict[Key, int]:
@@ -347,7 +354,7 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Intervals, E
         return hash(self._content())
 
     def _content(self) -> tuple[object, ...]:
-        arrays = (getattr(self.arrays, name).tobytes() for name in _ARRAYS)
+        arrays = (getattr(self.arrays, name).tobytes() for name in ("value", "low", "high", "noise_scale"))
         return self.description, self.names, self.keys, self.outputs, self.confidence, self.simultaneous, *arrays
 
     @property
@@ -389,6 +396,3 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Intervals, E
                 ("one-value", f"{end:g} to {end:g}: the noise is too small to leave any other value likely")
             )
         return warnings
-
-
-_ARRAYS = ("value", "low", "high", "noise_scale")

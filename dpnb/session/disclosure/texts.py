@@ -63,7 +63,7 @@ def _guarantee(report: Report) -> str:
 
 
 def _composition(report: Report) -> str:
-    chosen = "Requests and their privacy losses were chosen after earlier answers were seen"
+    chosen = "Requests and their privacy losses could be chosen after earlier answers were seen"
     if not report.guarantee.fixed_beforehand:
         return f"{chosen}."
     found = f"{chosen}; a privacy filter enforces the guarantee ({report.filter.theorem})."

@@ -1,0 +1,1 @@
+"""Methods of a frame for whole studies: descriptions of groups, survival."""

@@ -1,0 +1,1 @@
+"""Rendering of the results of whole studies."""

@@ -1,0 +1,1 @@
+"""Released results of whole studies: descriptions of groups."""
