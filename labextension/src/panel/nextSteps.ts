@@ -26,10 +26,10 @@ export class NextSteps implements IView<INextStep[]> {
   }
 }
 
-/** Show a line of code that breaks before a method and after an opening bracket, and not inside a name. */
+/** Show a line of code that breaks before a method and after an opening parenthesis, and not inside a name. */
 function setCode(node: HTMLElement, code: string): void {
   if (node.textContent !== code) {
-    const parts = code.split(/(?=\.[A-Za-z_])|(?<=[([,])/u);
+    const parts = code.split(/(?=\.[A-Za-z_])|(?<=[(,])/u);
     node.replaceChildren(...parts.flatMap((part, index) => (index > 0 ? [element('wbr', ''), part] : [part])));
   }
 }
