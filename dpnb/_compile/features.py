@@ -172,7 +172,8 @@ class TreeFeature:
         if not self.pieces:
             return None if self.whole else f"{self.width:.3g}"
         finest = min(piece.width for piece in self.pieces)
-        return f"at most {1 / grid.STEPS:.1%} of the value, {finest:.3g} near 0"
+        near = f", {finest:.3g} near 0" if finest > 1e-6 * (self.high - self.low) else ""
+        return f"at most {1 / grid.STEPS:.1%} of the value{near}"
 
     @cached_property
     def slots(self) -> int:

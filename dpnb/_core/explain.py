@@ -144,17 +144,23 @@ def next_steps(core: SessionCore) -> list[dict[str, str]]:
     name = next(iter(tables.schemas))
     opened = "session.frame" if not name else f"session.table({name!r})"
     columns = tables.schema(name)
-    has_units = tables.units[name].column is not None
+    unit = tables.units[name].column
+    has_units, one = unit is not None, "row" if unit is None else unit
     numbers = [column for column, kind in columns.items() if isinstance(kind, Bounded)]
     groups = [column for column, kind in columns.items() if isinstance(kind, Categories)]
     count = "df.count_units()" if has_units else "df.count()"
     in_pure_dp = core.account.budget.is_pure
     steps = [
-        ("Open the table. It is used like a pandas DataFrame, and never shows a row.", f"df = {opened}"),
+        (
+            "Open the table. It is used like a pandas DataFrame, and never shows a row: the noise of every answer "
+            f"hides whether any one {one} is in it.",
+            f"df = {opened}",
+        ),
     ]
     if not in_pure_dp:
         shown = "As the last line of a cell, a query shows the expected error for several budgets; it is free until "
-        steps.append((f"Count the units or rows. {shown}you release it.", count))
+        what = f"privacy units: each {unit}, with all its rows, is one" if has_units else "rows"
+        steps.append((f"Count the {what}. {shown}you release it.", count))
     if in_pure_dp:
         launch = "session.above_threshold(100, name='scan', epsilon=0.01, dry_run=True)"
         steps.append(("See what a search for large counts costs; the budget is in pure DP, for such scans.", launch))
@@ -165,5 +171,5 @@ def next_steps(core: SessionCore) -> list[dict[str, str]]:
         steps.append(("Compare groups, all in one charge.", f"df.groupby({groups[0]!r})[{numbers[0]!r}].mean()"))
     elif numbers:
         steps.append(("Query a column.", f"df[{numbers[0]!r}].mean()"))
-    steps.append(("Read the guarantee in words.", "session.explain()"))
+    steps.append(("Read in words what is guaranteed.", "session.explain()"))
     return [{"text": text, "code": code} for text, code in steps]

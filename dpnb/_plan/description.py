@@ -46,17 +46,20 @@ from dpnb._plan.measurements import (
 )
 from dpnb._plan.regression import describe_model, is_class
 
+ExpressionText = Callable[[Expression], str]
+"""How an expression is written: `explained`, or `spoken` in titles."""
+
 WITH_POPULATION = " with a population interval"
 """What follows the words of a statistic whose sampling error is measured with it."""
 
 
-def describe_aggregation(aggregation: Measured, view: AnyView) -> str:
-    """An aggregation and its view in words."""
+def describe_aggregation(aggregation: Measured, view: AnyView, text: ExpressionText = explained) -> str:
+    """An aggregation and its view in words, with its expressions as `text` writes them."""
     if isinstance(aggregation, JointAggregation) and products_of(aggregation) is not None:
         statistic = aggregation.parts[0].aggregation
         if isinstance(view, StandardErrorView):
-            return f"standard error of the {_words(statistic, PlainView())}"
-        return _words(statistic, view) + WITH_POPULATION
+            return f"standard error of the {_words(statistic, PlainView(), text)}"
+        return _words(statistic, view, text) + WITH_POPULATION
     if isinstance(view, StepView):
         return f"step of the {_step_words(aggregation)}"
     if isinstance(aggregation, JointAggregation):
@@ -65,13 +68,13 @@ def describe_aggregation(aggregation: Measured, view: AnyView) -> str:
             return _table_one_words(parts, view)
         described = _described(parts)
         if described and isinstance(view, ColumnsView) and view.title == title_of_description(described):
-            return title_of_description(described, explained)
+            return title_of_description(described, text)
         columns = view.columns if isinstance(view, ColumnsView) else ()
         named_parts = {one.part for one in columns}
-        shown = [_words(parts[one.part], one.view) for one in columns if 0 <= one.part < len(parts)]
-        others = [_words(part, PlainView()) for at, part in enumerate(parts) if at not in named_parts]
+        shown = [_words(parts[one.part], one.view, text) for one in columns if 0 <= one.part < len(parts)]
+        others = [_words(part, PlainView(), text) for at, part in enumerate(parts) if at not in named_parts]
         return ", ".join(dict.fromkeys(shown)) + _also(others) if shown else ", ".join(dict.fromkeys(others))
-    return _words(aggregation, view)
+    return _words(aggregation, view, text)
 
 
 def _table_one_words(parts: Sequence[Joinable], view: TableOneView) -> str:
@@ -86,7 +89,11 @@ def _table_one_words(parts: Sequence[Joinable], view: TableOneView) -> str:
                 shown[name, column.part] = f"quartiles of {named(name, node)}"
             case LevelCounts(node):
                 shown[name, column.part] = f"shares of {named(name, node)}"
-    others = [_words(part, PlainView()) for at, part in enumerate(parts) if not any(at == used for _, used in shown)]
+    others = [
+        _words(part, PlainView(), explained)
+        for at, part in enumerate(parts)
+        if not any(at == used for _, used in shown)
+    ]
     return f"table one: {', '.join([*others, *shown.values()])}"
 
 
@@ -101,7 +108,7 @@ def _also(others: Sequence[str]) -> str:
     return f" (also measured: {', '.join(dict.fromkeys(others))})" if others else ""
 
 
-def title_of_description(columns: Sequence[Expression], text: Callable[[Expression], str] = words) -> str:
+def title_of_description(columns: Sequence[Expression], text: ExpressionText = words) -> str:
     """The title of the counts, means, deviations and quantiles of some numbers."""
     return f"description of {', '.join(map(text, columns))}"
 
@@ -125,51 +132,51 @@ def _counted(what: str, view: AnyView) -> str:
     return f"shares of {what} within {view.within}" if view.within else f"shares of {what}"
 
 
-def _words(aggregation: Single | Discovery, view: AnyView) -> str:
+def _words(aggregation: Single | Discovery, view: AnyView, text: ExpressionText) -> str:
     match aggregation:
         case Count(node) if node is not None:
-            return _counted(explained(node), view)
+            return _counted(text(node), view)
         case Count():
             return _counted("rows", view)
         case CumulativeCount(node):
-            return f"cumulative count of {'rows' if node is None else explained(node)}"
+            return f"cumulative count of {'rows' if node is None else text(node)}"
         case CountActiveUnits(label):
             return f"count of active privacy units, {label!r}"
         case CountUnits():
             return _counted("privacy units", view)
         case Sum(AsNumber(condition)) if isinstance(view, PlainView) and _is_condition(condition):
-            return f"count of rows with {explained(condition)}"
+            return f"count of rows with {text(condition)}"
         case Mean(AsNumber(condition)) if isinstance(view, PlainView) and _is_condition(condition):
-            return f"share of rows with {explained(condition)}"
+            return f"share of rows with {text(condition)}"
         case Sum(node):
-            return f"{'shares of the sum' if isinstance(view, Proportions) else 'sum'} of {explained(node)}"
+            return f"{'shares of the sum' if isinstance(view, Proportions) else 'sum'} of {text(node)}"
         case Mean(node):
-            return f"{'count' if isinstance(view, MeanCountView) else 'mean'} of {explained(node)}"
+            return f"{'count' if isinstance(view, MeanCountView) else 'mean'} of {text(node)}"
         case WeightedMean(AsNumber(condition), weights) if _is_condition(condition):
-            return f"share of rows with {explained(condition)}, weighted by {explained(weights)}"
+            return f"share of rows with {text(condition)}, weighted by {text(weights)}"
         case WeightedMean(node, weights):
-            return f"mean of {explained(node)} weighted by {explained(weights)}"
+            return f"mean of {text(node)} weighted by {text(weights)}"
         case Ratio(node, denominator):
-            return f"ratio of {explained(node)} to {explained(denominator)}"
+            return f"ratio of {text(node)} to {text(denominator)}"
         case LevelCounts(node) if isinstance(view, LevelShareView):
-            return f"share of value {view.level + 1} of {explained(node)}"
+            return f"share of value {view.level + 1} of {text(node)}"
         case LevelCounts(node):
-            return f"counts of the values of {explained(node)}"
+            return f"counts of the values of {text(node)}"
         case Moments(columns, categories, weights):
-            by = "" if weights is None else f", weighted by {explained(weights)}"
-            return f"{_moment_words(columns + categories, view)}{by}"
+            by = "" if weights is None else f", weighted by {text(weights)}"
+            return f"{_moment_words(columns + categories, view, text)}{by}"
         case DeviationProducts(columns):
-            return _slope_words(columns, view)
+            return _slope_words(columns, view, text)
         case UnitProducts(columns) if isinstance(view, CoefficientsView):
             terms = f"{len(columns)} terms" if len(columns) > 1 else "term"
             return f"products of a regression's residuals with its {terms}, in pairs, added up for each privacy unit"
         case UnitProducts(columns):
             what = "squares" if aggregation.squares else "products"
-            return f"{what} of {', '.join(map(explained, columns))}, added up for each privacy unit"
+            return f"{what} of {', '.join(map(text, columns))}, added up for each privacy unit"
         case ScoreSums(model):
             return f"{aggregation.part} of the {describe_model(model)}"
         case QuantileTree(node):
-            return f"{_quantile_words(view)} of {explained(node)}"
+            return f"{_quantile_words(view)} of {text(node)}"
         case Discovery():
             return "groups that enough privacy units have,"
         case Gradient(model):
@@ -184,26 +191,26 @@ def _is_condition(node: Expression) -> bool:
     return not isinstance(node, Column | Cut | Lookup)
 
 
-def _slope_words(columns: tuple[Expression, ...], view: AnyView) -> str:
+def _slope_words(columns: tuple[Expression, ...], view: AnyView, text: ExpressionText) -> str:
     """A regression within units; the privacy unit has no other name in a plan."""
     if not isinstance(view, SlopesView):
-        return f"products of deviations of {', '.join(map(explained, columns))} within each unit"
+        return f"products of deviations of {', '.join(map(text, columns))} within each unit"
     chosen = list(map(named, view.labels, columns))
     return f"regression of {chosen[0]} on {', '.join(chosen[1:])} within each unit ({name_text(view.within)})"
 
 
-def _moment_words(columns: tuple[Expression, ...], view: AnyView) -> str:
+def _moment_words(columns: tuple[Expression, ...], view: AnyView, text: ExpressionText) -> str:
     if not isinstance(view, MomentsView):
-        return f"moments of {', '.join(map(explained, columns))}"
+        return f"moments of {', '.join(map(text, columns))}"
     shown = [
         columns[at] for at in view.columns if 0 <= at < len(columns)
     ]  # a view that will be refused may have others
-    also = _also([explained(node) for at, node in enumerate(columns) if at not in view.columns])
-    chosen = list(map(explained, shown))
+    also = _also([text(node) for at, node in enumerate(columns) if at not in view.columns])
+    chosen = list(map(text, shown))
     if view.labels:  # names that the analyst chose
         chosen = list(map(named, view.labels, shown))
     if view.statistic == "regression":
-        return f"regression of {', '.join(chosen[:1])} on {', '.join(map(explained, shown[1:]))}{also}"
+        return f"regression of {', '.join(chosen[:1])} on {', '.join(map(text, shown[1:]))}{also}"
     if view.statistic in ("corr matrix", "cov matrix"):
         kind = "correlations" if view.statistic == "corr matrix" else f"{'sample ' if view.ddof else ''}covariances"
         return f"{kind} of {', '.join(chosen)}{also}"

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from functools import cached_property, lru_cache
 
 import msgspec
 
 from dpnb._plan.description import describe_aggregation
-from dpnb._plan.expressions.nodes import Column, Cut, Expression, WithinUnit, nodes_of
+from dpnb._plan.expressions.nodes import Column, Cut, Expression, WithinUnit, columns_of, nodes_of
 from dpnb._plan.expressions.rules import MAX_KEYS, public_key_count, public_keys_of
-from dpnb._plan.expressions.text import explained, name_text, named
+from dpnb._plan.expressions.spoken import spoken, zone_of_bins
+from dpnb._plan.expressions.text import explained, name_text, named, words, zones_in_words
 from dpnb._plan.measurements import (
     AnyView,
     BoundsView,
@@ -119,16 +120,24 @@ class Plan(
     @cached_property
     def scope_description(self) -> str:
         """Groups, rows and limits in words."""
-        text = ""
+        return self._scope(describe_level, explained)
+
+    def _scope(self, level: Callable[[GroupLevel], str], text: Callable[[Expression], str]) -> str:
+        words = ""
         if self.group_by:
-            text += f" by {', '.join(map(describe_level, self.group_by))}"
+            words += f" by {', '.join(map(level, self.group_by))}"
         if self.source:
-            text += f" in {describe_source(self.source, _columns_of((self.aggregation, self.group_by, self.where)))}"
+            words += f" in {describe_source(self.source, _columns_of((self.aggregation, self.group_by, self.where)))}"
         if self.where is not None:
-            text += f" where {explained(self.where)}"
+            words += f" where {text(self.where)}"
         if self.contribution_bounds != NO_LIMITS:
-            text += f" ({describe_bounds(self.contribution_bounds)})"
-        return text
+            words += f" ({describe_bounds(self.contribution_bounds)})"
+        return words
+
+    @cached_property
+    def spoken_scope(self) -> str:
+        """`scope_description` in the words of a title."""
+        return self._scope(spoken_level, spoken)
 
 
 _PLANS: msgspec.json.Decoder[Plan] = msgspec.json.Decoder(Plan)
@@ -173,6 +182,25 @@ def describe_plan(plan: Plan, view: AnyView) -> str:
     return describe_aggregation(plan.aggregation, view) + plan.scope_description
 
 
+def spoken_title(plan: Plan, view: AnyView) -> str:
+    """`describe_plan` as a reader says it: without code as far as there are words for it."""
+    exact = describe_plan(plan, view)
+    if isinstance(view, BoundsView) or (isinstance(view, Proportions) and view.within):
+        return exact
+    what = describe_aggregation(plan.aggregation, view, spoken)
+    scope = plan.spoken_scope
+    comma = "," if scope.startswith(" by ") and what + scope != exact else ""
+    return f"{what.rstrip(',')}{comma}{scope}" if comma else what + scope
+
+
+def in_words(description: str, plan: Plan, view: AnyView) -> str:
+    """A description that begins with the exact text of a query, with its `spoken_title` instead."""
+    exact = describe_plan(plan, view)
+    if not description.startswith(exact):
+        return description
+    return spoken_title(plan, view) + description.removeprefix(exact)
+
+
 def title_of(plan: Plan, view: AnyView, limits: ContributionBounds) -> str:
     """`describe_plan` as a title, which says too where the limits of the session make rows like units."""
     words = describe_plan(plan, view)
@@ -190,6 +218,23 @@ def describe_level(level: GroupLevel) -> str:
     """A level of groups: a column by its name, anything else by what it is made from."""
     is_column = isinstance(level.expression, Column) and level.expression.name == level.name
     return level.name if is_column else named(level.name, level.expression)
+
+
+def spoken_level(level: GroupLevel) -> str:
+    """A level of groups in the words of a title; a name that the analyst chose comes first."""
+    made = spoken(level.expression)
+    is_named = level.name != words(level.expression) and columns_of(level.expression) != {level.name}
+    return f"{name_text(level.name)} ({made})" if is_named else made
+
+
+def axis_name(level: GroupLevel) -> str:
+    """A level of groups as an axis has it, whose labels say the ranges; a name that the analyst chose stays alone."""
+    made = level.expression
+    node, zone = (made.inner, zone_of_bins(made)) if isinstance(made, Cut) else (made, zones_in_words(made))
+    is_named = level.name != words(made) and columns_of(made) != {level.name}
+    if is_named:
+        return f"{level.name}{zone}"
+    return spoken(node) + (zone if isinstance(made, Cut) else "")
 
 
 def _describe_leading(plan: Plan, within: str) -> str:

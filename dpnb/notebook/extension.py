@@ -149,7 +149,8 @@ def explain_error(result: Any) -> None:
     text = f"{error}. {explanation.text}" if is_voila else explanation.text
     link = explanation_link(explanation.id, "More in the panel") if linked else ""
     title = f'<span style="{FAINT}">{escape(explanation.title)}:</span>'
-    html = f'<div style="{STYLE}">{title} {escape(text)}{link}</div>'
+    more = link or f" {escape(text)}"  # the error itself is above, and the panel has the rest
+    html = f'<div style="{STYLE}">{title}{more}</div>'
     display(  # type: ignore[no-untyped-call]
         {"text/plain": f"{explanation.title}: {text}", "text/html": html}, raw=True
     )

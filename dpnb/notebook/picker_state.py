@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.cost_text import cost_text
+from dpnb._plan.plan import in_words
 from dpnb._protocol.picker import (
     VERSION,
     CountStep,
@@ -61,6 +62,9 @@ PRESETS = (
 
 MAX_MU = 0.5
 """The largest mu that the slider adds without a budget to an unknown answer; larger ones are possible in code."""
+
+PRESET_STATISTICS = 3
+"""Statistics whose errors a preset names; all are named for the option that is chosen."""
 
 PRESET_MUS = {"glance": 0.02, "talk": 0.05, "print": 0.1}
 """The largest mu that each preset adds without a budget."""
@@ -113,7 +117,7 @@ def _state(query: Query, best: Answer | None, unanswered: list[Unanswered], **fi
     state: dict[str, Any] = {
         "version": VERSION,
         "phase": "choosing",
-        "query": query.description,
+        "query": in_words(query.description, query.plan, query.view),
         "notice": query.runner.notice,
         "session": query.runner.name,
         "current": None if best is None else cost_text(query.runner.account, best.total_loss),
@@ -296,7 +300,7 @@ def _spent_after(account: Accountant, cost: GDP) -> str:
 
 def _short_error(preview: Preview) -> str:
     """The expected error without what it assumes."""
-    text = error_words(preview)
+    text = error_words(preview, PRESET_STATISTICS)
     return "error unknown" if text == UNKNOWN else text
 
 

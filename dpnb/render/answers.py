@@ -10,12 +10,10 @@ from html import escape
 
 from dpnb._protocol.glossary import IN_THIS_TABLE, NOISE_INTERVAL
 from dpnb.errors import DpnbError
-from dpnb.render.histograms import has_common_scale, histogram_html, is_histogram
+from dpnb.render.histograms import IntervalBars, has_common_scale, histogram_html, is_histogram
 from dpnb.render.history import fan_html
 from dpnb.render.numbers import format_cost, format_mu_up, format_percent_up, format_time, label_text, percent
 from dpnb.render.page import (
-    ACCENT,
-    CHART_WIDTH,
     FAINT,
     box_html,
     explained_html,
@@ -27,11 +25,11 @@ from dpnb.render.page import (
 from dpnb.render.tables import (
     Shown,
     ShownPart,
+    heading_of,
     interval_name,
     intervals_name,
     labels_of,
     numbers_of,
-    population_ends,
     population_name,
     population_texts,
     remark_part,
@@ -93,7 +91,7 @@ DERIVED = "computed from an answer, at no further cost"
 @to_text.register
 def estimates_text(estimates: Estimates) -> str:
     """Estimates for a terminal."""
-    lines = [estimates.description]
+    lines = [heading_of(estimates)]
     if estimates.is_scalar:
         ((_, value, interval),) = rows_of(estimates)
         lines.append(f"  {value}   {interval_name(estimates)} {interval}" if estimates.has_intervals else f"  {value}")
@@ -113,16 +111,24 @@ def estimates_html(estimates: Estimates, between: str = "") -> str:
     body, charts = _body(estimates), []
     picture = histogram_html(estimates) if is_histogram(estimates) else ""
     has_scale = has_common_scale(estimates) and estimates.has_intervals
+    bars = IntervalBars(estimates)
     if has_scale and not (picture or estimates.is_scalar or estimates.is_two_way):  # which has several in a row
-        bars = _IntervalBars(estimates)
         charts = [bars.bar(index) for index in range(len(body))]
     labels = len(estimates.names) - estimates.is_two_way
     if not (_wide(estimates) or estimates.is_two_way):
         labels += estimates.outputs is not None
-    cells = [[*map(escape, row[:labels]), *map(_number_html, row[labels:])] for row in body]
-    table = table_html(_head(estimates), cells, charts, left=labels)
-    below = f'<div style="{FAINT}">{_footer_html(estimates)}</div>'
-    return box_html(estimates.notice, title_html(estimates.description), picture, table, between, below)
+    head, number, below = _head(estimates), _number_html, ""
+    if (_wide(estimates) or estimates.is_two_way) and estimates.has_intervals:
+        head, number = [name.removesuffix(f" ({_level(estimates)})") for name in head], _stacked_html
+        both = f"are its {_level(estimates).replace(';', ' and')} intervals"
+        is_both = estimates.has_population_intervals
+        below = f"below each number {both if is_both else f'is its {interval_name(estimates)}'}; "
+    cells = [[*map(escape, row[:labels]), *map(number, row[labels:])] for row in body]
+    table = table_html(head, cells, charts, left=labels, scale=bars.scale() if charts else "")
+    below = f'<div style="{FAINT}">{below}{_footer_html(estimates)}</div>'
+    return box_html(
+        estimates.notice, title_html(heading_of(estimates), exact=estimates.description), picture, table, between, below
+    )
 
 
 def _number_html(text: str) -> str:
@@ -131,6 +137,16 @@ def _number_html(text: str) -> str:
     if not text.startswith(unknown):
         return escape(text)
     return explained_html(unknown, f"{reason[0].upper()}{reason[1:]}.") + escape(text.removeprefix(unknown))
+
+
+SMALL = f"{FAINT};font-size:0.85em;white-space:nowrap"
+
+
+def _stacked_html(text: str) -> str:
+    """A number with its intervals below it, one in a line, so that many columns have room beside each other."""
+    number, separator, intervals = text.partition(" (")
+    lines = intervals.removesuffix(")").split("; ") if separator else []
+    return _number_html(number) + "".join(f'<div style="{SMALL}">{escape(line)}</div>' for line in lines)
 
 
 @to_html.register
@@ -149,7 +165,21 @@ def footer(estimates: Estimates) -> list[str]:
     parts = [] if estimates.is_scalar or not estimates.has_intervals else [intervals_name(estimates)]
     if estimates.source is not None:
         parts = [DERIVED, *(_fit_notes(estimates.source) if isinstance(estimates.source, FitResult) else []), *parts]
-    return [*parts, *(text for _, text in estimates.warnings)]
+    return [*parts, *(text for _, text in _remarks(estimates))]
+
+
+def _remarks(estimates: Estimates) -> list[tuple[str, str]]:
+    """The warnings; what they say of several statistics they say once, with their names."""
+    labels = {" ".join(label) for label in labels_of(estimates)} if estimates.outputs else set()
+    return [(explanation, _said_once(text, labels)) for explanation, text in estimates.warnings]
+
+
+def _said_once(text: str, labels: set[str]) -> str:
+    names: dict[str, list[str]] = {}
+    for part in text.split("; "):
+        name, _, rest = part.partition(": ")
+        names.setdefault(rest if name in labels else part, []).extend([name] if name in labels else [])
+    return "; ".join(f"{', '.join(own)}: {said}" if own else said for said, own in names.items())
 
 
 @footer.register
@@ -187,7 +217,7 @@ def _fit_notes(fitted: FitResult) -> list[str]:
 
 
 def _footer_html(estimates: Estimates) -> str:
-    explained = {text: explanation for explanation, text in estimates.warnings}
+    explained = {text: explanation for explanation, text in _remarks(estimates)}
     interval = intervals_name(estimates)
     return "; ".join(
         (term_html(text, NOISE_INTERVAL) if text == interval else escape(text))
@@ -215,14 +245,14 @@ def _wide(estimates: Estimates) -> bool:
 
 def _head(estimates: Estimates) -> list[str]:
     if estimates.is_two_way:
-        *outer, inner = estimates.names
+        *outer, inner = estimates._axis_names
         columns = dict.fromkeys(key[-1] for key in estimates.keys)
         return [*outer, *(f"{inner} {label_text(label)} ({_level(estimates)})" for label in columns)]
     if _wide(estimates) and estimates.outputs:
         level = f" ({_level(estimates)})" if estimates.has_intervals else ""
-        return [*estimates.names, *(f"{label}{level}" for label in estimates.outputs[1])]
+        return [*estimates._axis_names, *(f"{label}{level}" for label in estimates.outputs[1])]
     return [
-        *estimates.names,
+        *estimates._axis_names,
         *([estimates.outputs[0]] if estimates.outputs else []),
         "estimate",
         *([interval_name(estimates)] if estimates.has_intervals else []),
@@ -263,44 +293,6 @@ def _two_way(estimates: Estimates, rows: list[tuple[list[str], str, str]]) -> li
         row = table.setdefault(key[:-1], [*label[:-1], *("" for _ in columns)])
         row[len(key) - 1 + columns.index(key[-1])] = f"{value} ({interval})"
     return list(table.values())
-
-
-class _IntervalBars:
-    """Estimates with their intervals on one common scale, on which unknown numbers are not drawn."""
-
-    def __init__(self, estimates: Estimates) -> None:
-        self._value, self._lower, self._upper = (
-            array.ravel().tolist()
-            for array in (estimates.arrays.displayed, estimates.arrays.low, estimates.arrays.high)
-        )
-        self._wider = population_ends(estimates)
-        self._unknown: list[bool] = estimates.arrays.is_unknown.ravel().tolist()
-        rows = zip(self._unknown, self._value, self._lower, self._upper, strict=True)
-        ends = [x for unknown, *numbers in rows for x in numbers if math.isfinite(x) and not unknown]
-        ends += [x for pair in self._wider for x in pair if math.isfinite(x)]
-        self._low: float = min(ends, default=0.0)
-        self._high: float = max(ends, default=1.0)
-
-    def bar(self, index: int) -> str:
-        if self._unknown[index]:
-            return ""
-        low, high = self._at(self._lower[index]), self._at(self._upper[index])
-        value = self._value[index]
-        dot = "" if math.isnan(value) else f'<circle cx="{self._at(value):.1f}" cy="8" r="4" fill="{ACCENT}"/>'
-        zero, axis = f"{self._at(0.0):.1f}", ""
-        if self._low < 0 < self._high:
-            axis = f'<line x1="{zero}" x2="{zero}" y1="0" y2="16" stroke="currentColor" stroke-opacity=".35"/>'
-        line = f'<line x1="{low:.1f}" x2="{high:.1f}" y1="8" y2="8" stroke="{ACCENT}" stroke-width="2"/>'
-        if self._wider and not math.isnan(self._wider[index][0]):
-            low, high = map(self._at, self._wider[index])
-            style = f'stroke="{ACCENT}" stroke-width="6" stroke-opacity=".3"'
-            line = f'<line x1="{low:.1f}" x2="{high:.1f}" y1="8" y2="8" {style}/>{line}'
-        return f'<svg width="{CHART_WIDTH}" height="16" aria-hidden="true">{axis}{line}{dot}</svg>'
-
-    def _at(self, value: float) -> float:
-        width = self._high - self._low or 1.0
-        position = min(max((value - self._low) / width, 0.0), 1.0) if math.isfinite(value) else float(value > 0)
-        return 5 + position * (CHART_WIDTH - 10)
 
 
 # --- the answer of a bounds finder as text and as HTML ----------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Counts and sums of ordered groups as an upright histogram: static SVG, which needs no kernel.
+"""Counts and sums of ordered groups as an upright histogram, and intervals in a table: static SVG without a kernel.
 
 The kinds of numbers and the ticks are also those of the figures of plotly.
 """
@@ -22,21 +22,14 @@ from dpnb._plan.measurements import (
     MomentsView,
     Sum,
 )
-from dpnb.render.page import ACCENT
-from dpnb.render.tables import labels_of, population_ends
-from dpnb.results.answer import Answer
+from dpnb.render.page import ACCENT, CHART_WIDTH
+from dpnb.render.tables import labels_of, population_ends, released
 from dpnb.results.tables.table import Estimates
 
 # --- kinds of numbers -------------------------------------------------------------------------------------------------
 
 
 _BIN = re.compile(r"[\[(](?P<low>[^,]+), (?P<high>[^,]+)[\])]")
-
-
-def released(estimates: Estimates) -> Answer | None:
-    """The released answer that these estimates are, or are a rearrangement of; None for computed estimates."""
-    source = estimates if estimates.source is None else estimates.source
-    return source if isinstance(source, Answer) else None
 
 
 COMMON_SCALE = ("quantile", "time")
@@ -192,8 +185,8 @@ def histogram_html(estimates: Estimates) -> str:
             parts.append(_whisker(middle, y(below), y(above), min(7.0, width / 2), "1"))
     parts += _axis_labels([label for (label,) in labels_of(estimates)], width)
     return (
-        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" style="display:block;max-width:100%;height:auto" '
-        f'font-size="11" aria-hidden="true">{"".join(parts)}</svg>'
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" font-size="11" aria-hidden="true" '
+        f'style="display:block;max-width:100%;height:auto;overflow:visible">{"".join(parts)}</svg>'
     )
 
 
@@ -223,3 +216,62 @@ def _text(x: float, y: float, text: str, anchor: str) -> str:
     style = "font-variant-numeric:tabular-nums"
     place = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"'
     return f'<text {place} fill="currentColor" style="{style}">{escape(text)}</text>'
+
+
+# --- intervals in the rows of a table ---------------------------------------------------------------------------------
+
+
+class IntervalBars:
+    """Estimates with their intervals on one common scale, on which unknown numbers are not drawn."""
+
+    def __init__(self, estimates: Estimates) -> None:
+        self._value, self._lower, self._upper = (
+            array.ravel().tolist()
+            for array in (estimates.arrays.displayed, estimates.arrays.low, estimates.arrays.high)
+        )
+        self._wider = population_ends(estimates)
+        self._unknown: list[bool] = estimates.arrays.is_unknown.ravel().tolist()
+        rows = zip(self._unknown, self._value, self._lower, self._upper, strict=True)
+        ends = [x for unknown, *numbers in rows for x in numbers if math.isfinite(x) and not unknown]
+        ends += [x for pair in self._wider for x in pair if math.isfinite(x)]
+        self._low: float = min(ends, default=0.0)
+        self._high: float = max(ends, default=1.0)
+        self._ticks = Ticks.between(self._low, self._high, 3)
+
+    @property
+    def _marks(self) -> list[float]:
+        return [] if self._ticks is None else self._ticks.within(self._low, self._high)
+
+    def scale(self) -> str:
+        """The axis of the bars, for the head of their column."""
+        style = 'text-anchor="middle" font-size="11" fill="currentColor" fill-opacity=".75"'
+        texts = "".join(
+            f'<text x="{min(max(self._at(tick), 12), CHART_WIDTH - 12):.1f}" y="12" {style}>'
+            f"{escape(self._ticks.label(tick) if self._ticks else '')}</text>"
+            for tick in self._marks
+        )
+        return f'<svg width="{CHART_WIDTH}" height="16" aria-hidden="true">{texts}</svg>' if texts else ""
+
+    def bar(self, index: int) -> str:
+        """One estimate with its intervals."""
+        if self._unknown[index]:
+            return ""
+        low, high = self._at(self._lower[index]), self._at(self._upper[index])
+        value = self._value[index]
+        dot = "" if math.isnan(value) else f'<circle cx="{self._at(value):.1f}" cy="8" r="4" fill="{ACCENT}"/>'
+        axis = "".join(
+            f'<line x1="{self._at(tick):.1f}" x2="{self._at(tick):.1f}" y1="0" y2="16" stroke="currentColor" '
+            f'stroke-opacity="{0.5 if tick == 0 and self._low < 0 else 0.15}"/>'
+            for tick in self._marks
+        )
+        line = f'<line x1="{low:.1f}" x2="{high:.1f}" y1="8" y2="8" stroke="{ACCENT}" stroke-width="2"/>'
+        if self._wider and not math.isnan(self._wider[index][0]):
+            low, high = map(self._at, self._wider[index])
+            style = f'stroke="{ACCENT}" stroke-width="6" stroke-opacity=".3"'
+            line = f'<line x1="{low:.1f}" x2="{high:.1f}" y1="8" y2="8" {style}/>{line}'
+        return f'<svg width="{CHART_WIDTH}" height="16" aria-hidden="true">{axis}{line}{dot}</svg>'
+
+    def _at(self, value: float) -> float:
+        width = self._high - self._low or 1.0
+        position = min(max((value - self._low) / width, 0.0), 1.0) if math.isfinite(value) else float(value > 0)
+        return 5 + position * (CHART_WIDTH - 10)

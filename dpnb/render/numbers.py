@@ -80,6 +80,9 @@ def _words(mu: str, delta: str, epsilon: str) -> str:
 # --- numbers as text --------------------------------------------------------------------------------------------------
 
 
+MAX_ZEROS, SMALL = 8, 1e-4
+"""Numbers below the second are written with an exponent where their noise leaves more decimals than the first."""
+
 EXACT = Context(prec=400)
 """Enough digits for every double with twelve decimals."""
 
@@ -96,8 +99,12 @@ def format_number(value: float, error: float, rounding: str = ROUND_HALF_EVEN) -
         return "∞" if value > 0 else "-∞"
     if not math.isfinite(error) or error <= 0:
         return f"{value:,.6g}"
-    digits = max(0, min(12, 1 - math.floor(math.log10(error))))
-    return f"{Decimal(float.__repr__(float(value))).quantize(Decimal(1).scaleb(-digits), rounding, EXACT):z,f}"
+    digits = max(0, 1 - math.floor(math.log10(error)))
+    number = Decimal(float.__repr__(float(value)))
+    if digits > MAX_ZEROS and abs(value) < SMALL:
+        number = number.quantize(Decimal(1).scaleb(-digits), rounding, EXACT)
+        return f"{number:e}" if number else "0"
+    return f"{number.quantize(Decimal(1).scaleb(-min(12, digits)), rounding, EXACT):z,f}"
 
 
 def format_decimals(value: float, decimals: int) -> str:
@@ -212,16 +219,17 @@ def describe_error(
     *,
     least: Cells | None = None,
     units: tuple[str | None, ...] = (),
+    most: int = MAX_STATISTICS,
 ) -> str:
     """A short description of half-widths, shape (groups, outputs): of the worst group, or of each statistic.
 
     `outputs` is the name and labels of the outputs, as in an answer; `unit` the unit of the errors, if it differs from
-    the answer's, and `units` those of each statistic.  `least` are the smallest half-widths where `errors` are the
-    largest of a range.
+    the answer's, and `units` those of each statistic, of which `most` are described.  `least` are the smallest
+    half-widths where `errors` are the largest of a range.
     """
     if outputs and outputs[0] == "statistic":
-        more = len(outputs[1]) - MAX_STATISTICS
-        each = error_amount(errors, outputs, least, units)
+        more = len(outputs[1]) - most
+        each = error_amount(errors, outputs, least, units, most)
         return each + error_level(confidence) + (f", and {more} more" if more > 0 else "")
     finite = errors[np.isfinite(errors)]
     if not finite.size:
@@ -236,12 +244,13 @@ def error_amount(
     outputs: tuple[str, tuple[Key, ...]] | None,
     least: Cells | None = None,
     units: tuple[str | None, ...] = (),
+    most: int = MAX_STATISTICS,
 ) -> str:
     """Half-widths in the fewest words: of the worst group, or of each statistic."""
     if not (outputs and outputs[0] == "statistic"):
         return _worst(errors, least)
     lows = [None] * len(outputs[1]) if least is None else least.T
-    described = zip(outputs[1][:MAX_STATISTICS], errors.T, lows, units or [None] * len(lows), strict=False)
+    described = zip(outputs[1][:most], errors.T, lows, units or [None] * len(lows), strict=False)
     return ", ".join(
         f"{label_text(label)} {_worst(column, low)}{f' {unit}' if unit and np.isfinite(column).any() else ''}"
         for label, column, low, unit in described

@@ -67,10 +67,11 @@ def notice_html(notice: str | None) -> str:
     return f'<div style="{LOUD}">{escape(notice)}</div>' if notice else ""
 
 
-def title_html(words: str, status: str = "") -> str:
-    """A title, with the status of the value in a fainter colour."""
+def title_html(words: str, status: str = "", exact: str = "") -> str:
+    """A title, with the status of the value in a fainter colour; what it says in words, exactly, is shown on hover."""
+    hover = f' title="{escape(exact)}"' if exact and exact != words else ""
     faint = f' <span style="{FAINT}">{escape(status)}</span>' if status else ""
-    return f"<div><b>{escape(words)}</b>{faint}</div>"
+    return f"<div><b{hover}>{escape(words)}</b>{faint}</div>"
 
 
 def explanation_link(explanation: str, words: str = "Why?") -> str:

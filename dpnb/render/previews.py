@@ -7,7 +7,15 @@ from html import escape
 import numpy as np
 
 from dpnb.accounting.exact import display_down
-from dpnb.render.numbers import NO_LIMIT, cost_html, describe_error, error_amount, format_cost, format_percent_down
+from dpnb.render.numbers import (
+    MAX_STATISTICS,
+    NO_LIMIT,
+    cost_html,
+    describe_error,
+    error_amount,
+    format_cost,
+    format_percent_down,
+)
 from dpnb.render.page import explanation_link
 from dpnb.render.tables import NOT_RELEASED, Shown, ShownPart, facts_part, shown_as, table_part
 from dpnb.results.batch import PlannedQuery
@@ -73,8 +81,8 @@ def explained(preview: Preview | PlannedQuery) -> str:
     return note + (f", assuming that {preview.assumed_description}" if preview.assumed_description else "")
 
 
-def error_words(preview: Preview) -> str:
-    """The expected errors alone: of the worst group, or of each statistic."""
+def error_words(preview: Preview, most: int = MAX_STATISTICS) -> str:
+    """The expected errors alone: of the worst group, or of each of the first statistics."""
     if preview.half_widths is None:
         return "unknown"
     return describe_error(
@@ -84,6 +92,7 @@ def error_words(preview: Preview) -> str:
         preview.error_unit,
         least=preview.least_half_widths,
         units=preview.output_units,
+        most=most,
     )
 
 

@@ -10,9 +10,11 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
+from dpnb._plan.plan import in_words
 from dpnb._protocol.glossary import NOISE_INTERVAL, POPULATION_INTERVAL
 from dpnb.render.numbers import date_with_interval, format_decimals, label_text, number_with_interval, percent
 from dpnb.render.page import FAINT, box_html, term_html, title_html, with_notice
+from dpnb.results.answer import Answer
 from dpnb.results.display import to_html, to_text
 from dpnb.results.estimates.noisy import IntervalArrays
 from dpnb.results.tables.comparison import Comparison
@@ -23,6 +25,18 @@ from dpnb.results.tables.table import Estimates
 
 MAX_DECIMALS = 12
 """Most decimals of a rounded number that are displayed; beyond, as many as the noise leaves significant."""
+
+
+def released(estimates: Estimates) -> Answer | None:
+    """The released answer that these estimates are, or are a rearrangement of; None for computed estimates."""
+    source = estimates if estimates.source is None else estimates.source
+    return source if isinstance(source, Answer) else None
+
+
+def heading_of(estimates: Estimates) -> str:
+    """The title of estimates; that of a released answer in words instead of code."""
+    answer, description = released(estimates), estimates.description
+    return description if answer is None else in_words(description, answer.plan, answer.view)
 
 
 def interval_name(estimates: Estimates | Comparison) -> str:
@@ -161,14 +175,16 @@ def _head_html(text: str) -> str:
     return escape(text) if term is None else term_html(text, term)
 
 
-def table_html(head: Sequence[str], rows: Sequence[Sequence[str]], charts: Sequence[str] = (), *, left: int = 0) -> str:
+def table_html(
+    head: Sequence[str], rows: Sequence[Sequence[str]], charts: Sequence[str] = (), *, left: int = 0, scale: str = ""
+) -> str:
     """A table of numbers, from HTML of each cell, and of one additional cell for each row in `charts`.
 
-    The first `left` columns are labels, which are aligned to the left.
+    The first `left` columns are labels, which are aligned to the left; `scale` is the axis of the charts.
     """
     styles = [f"{LEFT if index < left else NUMBER};{PADDING}" for index in range(len(head))]
     heads = "".join(f'<th style="{style}">{_head_html(text)}</th>' for style, text in zip(styles, head, strict=True))
-    heads += "<th></th>" if charts else ""
+    heads += f"<th>{scale}</th>" if charts else ""
     body = ""
     for index, row in enumerate(rows):
         body += "<tr>" + "".join(f'<td style="{style}">{cell}</td>' for style, cell in zip(styles, row, strict=True))

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol, overload
 import numpy as np
 
 from dpnb._plan.expressions.nodes import Cut, ExtractDatePart, Period
-from dpnb._plan.expressions.text import zones_in_words
 from dpnb._plan.measurements import (
     AnyView,
     Count,
@@ -18,7 +17,7 @@ from dpnb._plan.measurements import (
     Discovery,
     Sum,
 )
-from dpnb._plan.plan import Plan
+from dpnb._plan.plan import Plan, axis_name
 from dpnb._target import Keys, Target, Within, named_arguments, target_from
 from dpnb.accounting.exact import Number
 from dpnb.accounting.losses import GDP
@@ -266,8 +265,8 @@ class Answer(Estimates, Previewable):
         groups = self.plan.group_by  # empty for a discovery, whose groups are columns
         if len(groups) != len(self.names):
             return self.names
-        named = zip(self.names, groups, strict=True)
-        return tuple(f"{name}{zones_in_words(group.expression)}" for name, group in named)
+        names = tuple(map(axis_name, groups))
+        return names if len(set(names)) == len(names) else self.names
 
     def _ranks(self, level: int) -> dict[Key, int]:
         if self._has_ordered_keys(level):

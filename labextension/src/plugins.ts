@@ -27,6 +27,7 @@ import { openOnFirstSession } from './panel/opening';
 import { LedgerPanel } from './panel/panel';
 import { Setting } from './setting';
 import { StatusItem } from './panel/statusItem';
+import { widen } from './panel/width';
 import { ILedgerModel } from './kernel/tokens';
 import type { ISessionActions } from './panel/sessionActions';
 import { followExplanationLinks } from './panel/explanationLink';
@@ -160,7 +161,11 @@ function addPanel(
     open();
     panel.showExplanation(explanation);
   });
-  void app.restored.then(() => openOnFirstSession(model, panel, open));
+  const openWide = (): void => {
+    open();
+    requestAnimationFrame(() => widen(panel)); // the Lab lays out what has been opened before
+  };
+  void app.restored.then(() => openOnFirstSession(model, panel, openWide));
 }
 
 /** The actions of the panel for its sessions, which all belong to the active kernel. */

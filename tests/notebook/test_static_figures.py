@@ -18,6 +18,7 @@ from dpnb.notebook.plots import text as text_plots
 from dpnb.notebook.plots.figure import SVG
 from dpnb.notebook.plots.style import HUES
 from dpnb.notebook.plots.svg import svg_of
+from dpnb.render.tables import heading_of
 from tests.notebook.test_plots import ASKED, answer, by_hand, drawn, frame, table  # noqa: F401  (fixtures)
 
 NAMESPACE = "{http://www.w3.org/2000/svg}"
@@ -41,7 +42,7 @@ def numbers(element: ET.Element) -> Iterator[float]:
 def test_the_output_of_a_figure_has_an_svg_and_text_beside_the_json(answer: Any) -> None:  # noqa: F811
     bundle = answer.plot()._repr_mimebundle_()
     assert SVG in bundle
-    assert answer.description in bundle["text/plain"]
+    assert heading_of(answer) in bundle["text/plain"]
     assert "Figure(" not in bundle["text/plain"]
 
 

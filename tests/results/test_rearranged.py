@@ -161,8 +161,9 @@ def test_a_two_way_table_has_the_numbers_of_the_list(answers: dict[str, Answer])
         assert table[side][plan].interval == pairs[plan, side].interval
         assert pairs.unstack("plan").estimate.loc[side, plan] == expected[plan, side]  # type: ignore[union-attr, index]
     assert list(table) == [*dict.fromkeys(side for _, side in pairs.keys)]
-    for shown in (repr(table), table._repr_html_()):
-        assert "side south (95% noise; population)" in shown
+    assert "side south (95% noise; population)" in repr(table)
+    assert ">side south</th>" in table._repr_html_()
+    assert "below each number are its 95% noise and population intervals" in table._repr_html_()
     assert table.refine(mu=0.6).is_two_way
     assert table.proportions().is_two_way
     assert table.round().is_two_way

@@ -78,7 +78,7 @@ def words(node: Expression) -> str:
         case Column(name):
             return name
         case Literal(value):
-            return _constant(value)
+            return constant_words(value)
         case Arithmetic("-", Literal(0), inner):
             return f"-{operand(inner)}"
         case Arithmetic(operator, left, right) | Compare(operator, left, right):
@@ -98,21 +98,21 @@ def words(node: Expression) -> str:
         case Lookup(name):
             return name
         case IsIn(inner, values):
-            return f"{operand(inner)}.isin({_listed(values)})"
+            return f"{operand(inner)}.isin({listed_words(values)})"
         case IsNull(inner):
             return f"{operand(inner)}.isna()"
         case FillNull(inner, value):
-            return f"{operand(inner)}.fillna({_constant(value)})"
+            return f"{operand(inner)}.fillna({constant_words(value)})"
         case Clip(inner, low, high):
             return f"{operand(inner)}.clip({_value(low)}, {_value(high)})"
         case Round(inner, decimals):
             return f"{operand(inner)}.round({decimals or ''})"
         case Where(condition, Literal(value), otherwise):
-            return f"where({words(condition)}, {_constant(value)}, {words(otherwise)})"
+            return f"where({words(condition)}, {constant_words(value)}, {words(otherwise)})"
         case Where(condition, inner, otherwise):
             return f"{operand(inner)}.where({words(condition)}, {words(otherwise)})"
         case OnlyWhere(condition, Literal(value)):
-            return f"where({words(condition)}, {_constant(value)})"
+            return f"where({words(condition)}, {constant_words(value)})"
         case OnlyWhere(condition, inner):
             return f"{operand(inner)}.where({words(condition)})"
         case MatchText(relation, inner, text):
@@ -122,9 +122,9 @@ def words(node: Expression) -> str:
         case TextLength(inner):
             return f"{operand(inner)}.str.len()"
         case Cut(inner, edges, dates=True):
-            return f"cut({words(inner)}, {_listed(tuple(map(_date, edges[: MAX_LISTED + 1])))})"
+            return f"cut({words(inner)}, {listed_words(tuple(map(_date, edges[: MAX_LISTED + 1])))})"
         case Cut(inner, edges):
-            return f"cut({words(inner)}, {_listed(edges)})"
+            return f"cut({words(inner)}, {listed_words(edges)})"
         case ExtractDatePart(part, inner):
             return f"{operand(inner)}.dt.{part}"
         case Period(unit, inner):
@@ -212,9 +212,9 @@ def _explained(node: Expression) -> Expression:
             return IsIn(Column(_lookup_text(lookup, values)), values)
         case Lookup():
             return Column(_lookup_text(node))
-        case Cut() if not _are_intervals(node):
+        case Cut() if not are_intervals(node):
             text = words(with_arguments(node, _explained)).removesuffix(")")
-            return Column(f"{text}, labels={_listed(tuple(map(_short_key, node.labels)))})")
+            return Column(f"{text}, labels={listed_words(tuple(map(_short_key, node.labels)))})")
     return with_arguments(node, _explained)
 
 
@@ -238,7 +238,7 @@ def _lookup_text(node: Lookup, wanted: Collection[Key] = ()) -> str:
     return f"{operand(inner[0]) if len(inner) == 1 else f'({made})'}.map({table})"
 
 
-def _are_intervals(node: Cut) -> bool:
+def are_intervals(node: Cut) -> bool:
     """Whether the labels of bins are their intervals, as dpnb writes them by default."""
     if len(node.labels) != len(node.edges) - 1:
         return False
@@ -296,7 +296,7 @@ def operand(node: Expression) -> str:
     return f"({text})" if isinstance(node, _OPERATIONS) else text
 
 
-def _constant(value: object) -> str:
+def constant_words(value: object) -> str:
     """A constant of an expression; of a point in time in UTC, which has a Z, it says so."""
     in_utc = isinstance(value, str) and _IN_UTC.fullmatch(value)
     return repr(f"{without_midnight(in_utc[1])} UTC") if in_utc else _value(value)
@@ -309,6 +309,7 @@ def _value(value: object) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else repr(value)
 
 
-def _listed(values: tuple[object, ...]) -> str:
-    shown = [_constant(value) for value in values[:MAX_LISTED]]
+def listed_words(values: tuple[object, ...]) -> str:
+    """The first constants of a list, in brackets."""
+    shown = [constant_words(value) for value in values[:MAX_LISTED]]
     return f"[{', '.join(shown)}{', ...' if len(values) > MAX_LISTED else ''}]"

@@ -121,7 +121,9 @@ def _bins(node: Expression, kind: Numeric | Timestamp, edges: object, labels: ob
     elif labels is not None:
         names = listed(labels, "labels")
     else:
-        names = _intervals(ends, right, _date_writer(node, kind) if isinstance(kind, Timestamp) else "{:g}".format)
+        names = _intervals(
+            ends, right, _date_writer(node, kind, ends) if isinstance(kind, Timestamp) else "{:g}".format
+        )
         if not is_date and len(set(names)) != len(names):
             names = _intervals(ends, right, str)
     if len(names) != len(ends) - 1 or len(set(names)) != len(names):
@@ -137,9 +139,13 @@ def _seconds(node: Expression, edge: object, kind: Timestamp) -> float:
     return date_literal(node, Literal(date_constant(node, kind, text))).low
 
 
-def _date_writer(node: Expression, kind: Timestamp) -> Callable[[float], str]:
-    """How an edge is written: of dates in a zone other than UTC with its distance from UTC."""
-    return iso_text if kind.zone is None else lambda edge: as_constant(node, kind, str(utc_literal(edge).value))
+def _date_writer(node: Expression, kind: Timestamp, edges: list[float]) -> Callable[[float], str]:
+    """How an edge is written: of dates in a zone other than UTC with its distance from UTC, unless all are days."""
+    if kind.zone is None:
+        return iso_text
+    texts = {edge: as_constant(node, kind, str(utc_literal(edge).value)) for edge in edges}
+    are_days = all("T00:00:00" in text for text in texts.values())
+    return lambda edge: texts[edge].partition("T")[0] if are_days else texts[edge]
 
 
 def _edge(edge: object) -> float:

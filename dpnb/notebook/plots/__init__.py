@@ -2,6 +2,7 @@
 
 ``text``         a figure as text, also without plotly
 ``answers``      an answer or computed estimates as panels of series
+``tables``       box plots and heat maps
 ``regressions``  the coefficients of a regression
 ``survival``     survival curves with their bands
 ``marks``        numbers with intervals as marks, and the history of an answer

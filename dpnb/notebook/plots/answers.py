@@ -29,6 +29,7 @@ from dpnb.notebook.plots.style import (
     short,
     text,
 )
+from dpnb.notebook.plots.tables import draw_boxes, draw_heat, has_boxes, has_heat
 from dpnb.render.histograms import adds_up, bin_edges, is_ordered
 from dpnb.results.tables.table import Estimates
 from dpnb.schema import Key
@@ -69,6 +70,10 @@ def _drawn(estimates: Estimates, groups: int = 0) -> go.Figure:
     numbers = PlotValues.of(estimates)
     if estimates.is_scalar:
         return _strips(estimates, numbers, [PlotPanel("", [PlotSeries("", [""], [0])])])
+    if has_boxes(estimates):
+        return draw_boxes(estimates, _labels(estimates, estimates._axis_names))
+    if has_heat(estimates):
+        return draw_heat(estimates)
     if estimates.outputs and estimates.outputs[0] == "quantile":
         return _grid(estimates, numbers, _quantiles(estimates), groups)
     if not estimates.names:

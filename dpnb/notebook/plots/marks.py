@@ -28,6 +28,7 @@ from dpnb.notebook.plots.style import (
     framed,
     short,
     text,
+    translucent,
 )
 from dpnb.render.histograms import Ticks
 from dpnb.render.numbers import format_mu_up
@@ -173,8 +174,7 @@ def add_series(
 
     if series.bars:
         pattern = {"shape": PATTERNS[series.hue], "fgcolor": hue, "fillmode": "overlay", "solidity": 0.2}
-        filled = f"rgba({','.join(str(int(hue[i : i + 2], 16)) for i in (1, 3, 5))},.35)"
-        bar = {"color": filled, "line": {"color": hue, "width": 1.5}, "pattern": pattern}
+        bar = {"color": translucent(hue), "line": {"color": hue, "width": 1.5}, "pattern": pattern}
         draw(go.Bar, seen, marker=bar, showlegend=legend, **whiskers(seen))
     else:
         mark = {"color": hue, "symbol": SYMBOLS[series.hue], "size": MARK}

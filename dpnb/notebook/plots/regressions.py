@@ -28,10 +28,13 @@ def draw(result: RegressionAnswer | RegressionResult) -> go.Figure:
     """The figure of a regression."""
     numbers = result.numbers
     kept = [index for index, term in enumerate(numbers.terms) if term.factors]
+    # As in the table of the answer; where its terms were chosen, their names in the formula.
+    shown = result.outputs[1] if result.outputs else ()
+    labels = shown if len(shown) == len(numbers.terms) else tuple(term.name for term in numbers.terms)
     ranges = np.array([high - low for low, high in (numbers.terms[index].bounds for index in kept)])
     scaled = replace(
         result,
-        outputs=("term", tuple(numbers.terms[index].name for index in kept)),
+        outputs=("term", tuple(labels[index] for index in kept)),
         **result._intervals(lambda arrays: _scaled(arrays, kept, ranges)),
     )
     values = PlotValues.of(scaled)

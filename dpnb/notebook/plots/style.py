@@ -18,11 +18,10 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from dpnb._plan.description import describe_aggregation
-from dpnb._plan.expressions.text import words
+from dpnb._plan.expressions.spoken import spoken
 from dpnb._plan.measurements import QuantileTree, statistic_of
-from dpnb.render.histograms import released
 from dpnb.render.numbers import format_cost, format_mu_up
-from dpnb.render.tables import interval_name, intervals_name
+from dpnb.render.tables import heading_of, interval_name, intervals_name, released
 from dpnb.results.answer import Answer
 from dpnb.results.tables.table import Estimates
 
@@ -82,6 +81,11 @@ def text(value: object) -> str:
     return plain.replace("$", "&#36;") if plain.count("$") > 1 else plain
 
 
+def translucent(hue: str, opacity: float = 0.35) -> str:
+    """A hue as the colour of an area."""
+    return f"rgba({','.join(str(int(hue[i : i + 2], 16)) for i in (1, 3, 5))},{opacity:g})"
+
+
 def short(value: object) -> str:
     """A label, truncated to `LABEL_WIDTH`."""
     label = str(value)
@@ -100,8 +104,8 @@ def describe_value(estimates: Estimates) -> str:
     answer = released(estimates)
     if answer is not None:
         if answer.outputs and isinstance(answer.plan.aggregation, QuantileTree):
-            return short(words(answer.plan.aggregation.column))  # its levels are on the other axis
-        return short(describe_aggregation(statistic_of(answer.plan.aggregation), answer.view).rstrip(","))
+            return short(spoken(answer.plan.aggregation.column))  # its levels are on the other axis
+        return short(describe_aggregation(statistic_of(answer.plan.aggregation), answer.view, spoken).rstrip(","))
     return "estimate"
 
 
@@ -158,7 +162,7 @@ class PlotLayout:
 
 def framed(figure: go.Figure, estimates: Estimates, notes: list[str], layout: PlotLayout) -> go.Figure:
     """Add title, notes and margins, so that no text is cut off."""
-    title = textwrap.wrap(estimates.description, TITLE_WIDTH) or [""]
+    title = textwrap.wrap(heading_of(estimates), TITLE_WIDTH) or [""]
     small = textwrap.wrap("; ".join(notes), NOTE_WIDTH)
     lines = [f"<b>{text(line)}</b>" for line in title]
     if estimates.notice:

@@ -1,7 +1,8 @@
 """A figure of this package as SVG, for what shows a notebook without plotly's script: an export, a code host.
 
 It draws what this package puts into a figure, bars and points with their error bars, lines and the area between two of
-them, as plotly does.  It is not for a figure to which a user has added something: see ``figure``.
+them, boxes and the cells of a heat map, as plotly does.  It is not for a figure to which a user has added something:
+see ``figure``.
 """
 
 from __future__ import annotations
@@ -45,6 +46,8 @@ def svg_of(figure: go.Figure) -> str:
     height = max(layout.get("height") or 450, margin["t"] + margin["b"] + 100)
     named = [trace for trace in traces if trace.get("showlegend") and trace.get("name")]
     legend = 50 + longest([trace["name"] for trace in named] + [_text(layout.get("legend"))]) if named else 0
+    shaded = [trace for trace in traces if trace["type"] == "heatmap"]
+    legend = 30 + longest(["100,000", *(_text(trace["colorbar"]) for trace in shaded)]) if shaded else legend
     vertical = axes_of(content, "y", 0, 1)
     labels = longest(text for axis in vertical.values() for _, text in axis.labels)
     left, right = 22 + labels + (24 if any(_text(axis.layout) for axis in vertical.values()) else 0), 24 + legend
@@ -65,6 +68,7 @@ def svg_of(figure: go.Figure) -> str:
     for one in layout.get("annotations", ()):  # the titles of panels
         x, y = left + one["x"] * (WIDTH - right - left), bottom - one["y"] * (bottom - top)
         parts.append(text_svg(x, y - 4, plain(one["text"]), anchor="middle"))
+    parts += [part for trace in shaded for part in _shades(trace, WIDTH - right + 16, top)]
     parts += _legend(named, _text(layout.get("legend")), WIDTH - right + 16, top)
     label = escape(plain(_text(layout).replace("<br>", " ")), quote=True)
     return (
@@ -105,7 +109,14 @@ def _axis_titles(horizontal: Axis, vertical: Axis, left: float) -> list[str]:
 
 def _traces(traces: Sequence[dict[str, Any]], horizontal: Axis, vertical: Axis, layout: dict[str, Any]) -> list[str]:
     """The marks of one panel."""
-    parts: list[str] = []
+    parts = [
+        _box(trace, at, horizontal, vertical)
+        for trace in traces
+        if trace["type"] == "box"
+        for at in range(len(trace["x"]))
+    ]
+    parts += [_heat(trace, horizontal, vertical) for trace in traces if trace["type"] == "heatmap"]
+    traces = [trace for trace in traces if trace["type"] in ("bar", "scatter")]
     groups = list(dict.fromkeys(trace.get("offsetgroup") for trace in traces))
     edge: list[tuple[float, float]] = []  # of the trace before, for the area between both
     for trace in traces:
@@ -194,6 +205,54 @@ def _error_bars(
             )
             for line in lines
         ]
+    return parts
+
+
+def _box(trace: dict[str, Any], at: int, horizontal: Axis, vertical: Axis) -> str:
+    """One box of quantiles with its whiskers."""
+    bottom, low, middle, high, top = (
+        vertical.place(trace[name][at]) for name in ("lowerfence", "q1", "median", "q3", "upperfence")
+    )
+    x, half, hue = horizontal.place(trace["x"][at]), trace["width"] * horizontal.unit / 2, _colour(trace)
+    box = f'x="{x - half:.1f}" y="{high:.1f}" width="{2 * half:.1f}" height="{max(low - high, 0.5):.1f}"'
+    cap = half * trace["whiskerwidth"]
+    lines = [(x - half, middle, x + half, middle), (x, high, x, top), (x, low, x, bottom)]
+    lines += [(x - cap, end, x + cap, end) for end in (bottom, top)]
+    drawn = "".join(line_svg(*line, colour=hue, width=2) for line in lines)
+    return f'<rect {box} fill="{hue}" fill-opacity="0.35" stroke="{hue}" stroke-width="2"/>{drawn}'
+
+
+def _heat(trace: dict[str, Any], horizontal: Axis, vertical: Axis) -> str:
+    """The cells of a two-way table; colours are shades of one hue."""
+    width, height = horizontal.unit - 1, vertical.unit - 1
+    parts = []
+    for name, row in zip(trace["y"], trace["z"], strict=True):
+        for column, value in zip(trace["x"], row, strict=True):
+            if value is None or not math.isfinite(value):
+                continue
+            x, y = horizontal.place(column) - width / 2, vertical.place(name) - height / 2
+            box = f'x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}"'
+            parts.append(f"<rect {box} {_shade((value - trace['zmin']) / (trace['zmax'] - trace['zmin']))}/>")
+    return "".join(parts)
+
+
+def _shade(share: float) -> str:
+    return f'fill="{HUES[0]}" fill-opacity="{0.04 + 0.96 * min(max(share, 0.0), 1.0):.3f}"'
+
+
+SHADES = 6
+"""Colours in the legend of a heat map."""
+
+
+def _shades(trace: dict[str, Any], x: float, y: float) -> list[str]:
+    """The legend of a heat map, the highest number first."""
+    low, high, parts = trace["zmin"], trace["zmax"], [text_svg(x, y + 4, plain(_text(trace["colorbar"])))]
+    decimals = max(0, math.ceil(-math.log10((high - low) / SHADES)))
+    for at in range(SHADES):
+        share = 1 - at / (SHADES - 1)
+        top = y + 14 + LINE * at
+        parts.append(f'<rect x="{x:.1f}" y="{top:.1f}" width="14" height="{LINE}" {_shade(share)}/>')
+        parts.append(text_svg(x + 20, top + 12, f"{low + share * (high - low):,.{decimals}f}"))
     return parts
 
 

@@ -15,7 +15,7 @@ from dpnb.errors import AnswerAttributeError
 from dpnb.render.histograms import Ticks, adds_up, has_common_scale
 from dpnb.render.numbers import format_mu_up
 from dpnb.render.page import with_notice
-from dpnb.render.tables import interval_name, rows_of, table_text
+from dpnb.render.tables import heading_of, interval_name, rows_of, table_text
 from dpnb.results.answer import Answer
 from dpnb.results.display import PLOTLY_MISSING, Displayed, to_text
 from dpnb.results.tables.table import Estimates
@@ -60,7 +60,7 @@ def text_plot(estimates: Estimates) -> str:
     ]
     panels = [marks] if has_common_scale(estimates) else [marks[at::n_outputs] for at in range(n_outputs)]
     bars = adds_up(estimates) if estimates.names else [False]
-    lines = [estimates.description]
+    lines = [heading_of(estimates)]
     each = max(1, MAX_LINES // len(panels))
     for at, panel in enumerate(panels):
         lines += _panel(panel[:each], bars=bars[at % len(bars)])
@@ -80,7 +80,7 @@ def text_history(history: Sequence[Answer]) -> str:
         marks.append(_Mark([str(at), f"mu {format_mu_up(answer.total_loss)}", *label, value, interval], *ends))
     count = last.arrays.value.size
     notes = [f"{interval_name(last)} after each observation", *([f"the first of {count} numbers"] if count > 1 else [])]
-    lines = [last.description, *_panel(marks[-MAX_LINES:], bars=False), f"  {'; '.join(notes)}"]
+    lines = [heading_of(last), *_panel(marks[-MAX_LINES:], bars=False), f"  {'; '.join(notes)}"]
     return with_notice(last.notice, lines)
 
 

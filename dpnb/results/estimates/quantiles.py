@@ -65,6 +65,9 @@ STEP = BRANCHING**2
 FINE = 0.8
 """Share of the failure probability for the test at every edge."""
 
+POINT = 1e-9
+"""A leaf that is a smaller part of the range is a single number: its end nearest to zero."""
+
 LEAST = 0.92
 """No edge is tested at less than this part of z."""
 
@@ -215,7 +218,11 @@ def _quantile(
     rows = np.arange(len(leaf))
     start, end = rising[rows, leaf], rising[rows, leaf + 1]
     part = np.clip((rank - start) / np.where(end > start, end - start, 1.0), 0.0, 1.0)
-    value, low, high = feature.at(leaf + part), feature.at(ends[0]), feature.at(ends[1] + 1)
+    first, last = feature.at(leaf), feature.at(leaf + 1)
+    # Beside zero leaves are as narrow as a double allows: a number inside would have digits that mean nothing.
+    is_point = last - first < POINT * (feature.high - feature.low)
+    value = np.where(is_point, np.where(np.abs(first) < np.abs(last), first, last), feature.at(leaf + part))
+    low, high = feature.at(ends[0]), feature.at(ends[1] + 1)
     if feature.whole:
         value, high = np.minimum(np.floor(value), feature.at(leaf + 1) - 1), high - 1
     # The leaves may begin before the bounds, and end after them.

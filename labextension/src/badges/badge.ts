@@ -7,6 +7,14 @@ import { trans } from '../translation';
 /** A cost, whether it comes from the saved notebook instead of a live session, and the connection of that session. */
 export type BadgeLine = ICost & { isSaved: boolean; connection: IConnectionSnapshot | null };
 
+/** A cost of which the percentage is enough in a margin that is narrower than the words: the tooltip has all of them. */
+const IS_SHARE = /^\S+% of the budget$/u;
+/** Characters in a row of a badge. */
+const ROW = 11;
+
+/** The rows of text that a cost takes in the margin. */
+export const rowsOf = ({ cost }: ICost): number => (IS_SHARE.test(cost) ? 1 : Math.ceil(cost.length / ROW));
+
 /** The cost of one cell, in the left margin of the notebook: one line for each session that was charged. */
 export class Badge {
   readonly node: HTMLButtonElement;
@@ -23,8 +31,18 @@ export class Badge {
       }
     });
     this._lines = new Views(this.node, () => {
-      const node = element('span', 'dpnb-badge-line');
-      return { node, update: (text): void => setText(node, text) };
+      const share = element('span', 'dpnb-badge-share');
+      const rest = element('span', 'dpnb-badge-rest');
+      const node = element('span', 'dpnb-badge-line', share, rest);
+      return {
+        node,
+        update: (text): void => {
+          const isShare = IS_SHARE.test(text);
+          setText(share, isShare ? (text.split(' ', 1)[0] ?? '') : '');
+          setText(rest, text.slice(share.textContent?.length));
+          rest.classList.toggle('dpnb-visually-hidden', isShare);
+        }
+      };
     });
   }
 

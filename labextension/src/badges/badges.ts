@@ -3,7 +3,7 @@ import type { NotebookPanel } from '@jupyterlab/notebook';
 import type { IDisposable } from '@lumino/disposable';
 import { Signal } from '@lumino/signaling';
 
-import { Badge } from './badge';
+import { Badge, rowsOf } from './badge';
 import { type ICurrentCosts, displayedCosts, currentCosts, save } from './badgeMemory';
 import type { ILedgerModel } from '../kernel/tokens';
 import type { RunningCells } from './runningCells';
@@ -102,7 +102,7 @@ export class NotebookBadges implements IDisposable {
       }))
     );
     cell.addClass(BADGED);
-    cell.node.style.setProperty(LINES, String(costs.length));
+    cell.node.style.setProperty(LINES, String(costs.reduce((rows, cost) => rows + rowsOf(cost), 0)));
     if (badge.node.parentNode !== cell.node) {
       cell.node.append(badge.node); // last: the cell's layout refers to its children by index
     }

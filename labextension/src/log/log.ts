@@ -6,8 +6,8 @@ import type { ILogEntry, ISessionSnapshot } from '../protocol/snapshot';
 import type { ISessionActions } from '../panel/sessionActions';
 import { trans } from '../translation';
 
-/** Number of rows that are drawn unless all are requested: thousands would keep the page busy at every release. */
-export const MAX_DRAWN = 50;
+/** Number of rows that are drawn unless all are requested: what comes below the log stays near, without a scroll bar. */
+export const MAX_DRAWN = 10;
 
 /**
  * The log of one session's releases, which can be filtered, sorted, completed and exported; below it the refusals.
@@ -45,7 +45,7 @@ export class LogView implements IView<ISessionSnapshot> {
     this._sort.append(...Object.entries(orderNames()).map(([order, name]) => new Option(name, order)));
     this._sort.addEventListener('change', () => this._onSort());
     this._matchCount.setAttribute('role', 'status');
-    this._list.tabIndex = 0; // it scrolls, so it must be reachable by keyboard
+    this._list.tabIndex = -1; // a command moves the focus to it
     this.node.setAttribute('aria-label', trans.__('Log of releases'));
     this.node.append(this._title, this._bar, this._oneCell, this._matchCount);
     this.node.append(this._list, this._empty, this._all, this._refusals.node);

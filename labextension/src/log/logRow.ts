@@ -20,6 +20,7 @@ export function logRow(actions: ISessionActions): IView<ILogEntry> {
       node.dataset.release = String(release.id);
       node.dataset.status = release.status;
       setText(query, `${release.id}. ${release.query}`);
+      query.title = release.query; // long ones are cut off
       setText(estimate, release.estimate ?? '');
       estimate.hidden = release.estimate === null;
       const { cost_fraction: share } = release;

@@ -26,6 +26,14 @@ export class NextSteps implements IView<INextStep[]> {
   }
 }
 
+/** Show a line of code that breaks before a method and after an opening parenthesis, and not inside a name. */
+function setCode(node: HTMLElement, code: string): void {
+  if (node.textContent !== code) {
+    const parts = code.split(/(?=\.[A-Za-z_])|(?<=[(,])/u);
+    node.replaceChildren(...parts.flatMap((part, index) => (index > 0 ? [element('wbr', ''), part] : [part])));
+  }
+}
+
 function stepItem(actions: Pick<ISessionActions, 'copy'> | null): IView<INextStep> {
   const text = element('div', 'dpnb-next-text');
   const code = element('code', 'dpnb-next-code');
@@ -45,7 +53,7 @@ function stepItem(actions: Pick<ISessionActions, 'copy'> | null): IView<INextSte
     node: element('li', 'dpnb-next-step', text, line),
     update: (step): void => {
       setText(text, step.text);
-      setText(code, step.code);
+      setCode(code, step.code);
       copy.setAttribute('aria-label', trans.__('Copy: %1', step.code));
     }
   };

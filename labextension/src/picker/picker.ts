@@ -9,6 +9,7 @@ import { AskView } from './askView';
 import { confirmation, ConfirmedButton } from './confirmedButton';
 import { CountStepView } from './countStepView';
 import { OptionView } from './optionView';
+import { drawTicks } from './ticks';
 import { trans } from '../translation';
 
 type Target = Record<string, string>;
@@ -61,6 +62,7 @@ export class PickerView {
   private readonly _unanswered: Views<IUnanswered>;
   private readonly _slider = element('input', 'dpnb-picker-slider');
   private readonly _ends = [element('span', 'dpnb-picker-least'), element('span', 'dpnb-picker-most')] as const;
+  private readonly _ticks = element('div', 'dpnb-picker-ticks');
   private readonly _option: OptionView;
   private readonly _count: CountStepView;
   private readonly _release: ConfirmedButton;
@@ -129,7 +131,7 @@ export class PickerView {
   }
 
   private _build(presets: HTMLElement): void {
-    const ends = element('div', 'dpnb-picker-range-labels', ...this._ends);
+    const ends = element('div', 'dpnb-picker-range-labels', ...this._ends, this._ticks);
     ends.setAttribute('aria-hidden', 'true');
     const { head, bar, list, code } = this._option;
     const buttons = element('div', 'dpnb-picker-buttons', this._release.node, code);
@@ -158,6 +160,7 @@ export class PickerView {
     this._facts.replaceChildren(...state.facts.map(text => element('li', '', text)));
     this._slider.max = String(Math.max(state.options.length - 1, 0));
     this._slider.value = String(this._indexOf(state));
+    drawTicks(this._ticks, state.options);
     this._drawOption();
     // Two views of one picker briefly share the memory, and either may be the first to receive the outcome.
     if (this._memory.pending !== null) {

@@ -6,6 +6,14 @@ import { indexForKey } from './timelineKeys';
 import { TimelineTable } from './timelineTable';
 import { trans } from '../translation';
 
+/** Characters of a text below the chart, and of its end, which has the cost. */
+const MAX_TEXT = 140;
+const END = 60;
+
+/** A text without its middle, where that is long: the code of a query can be. */
+const shortened = (text: string): string =>
+  text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT - END)}… ${text.slice(-END)}` : text;
+
 /**
  * Values from request to request.
  *
@@ -135,7 +143,8 @@ export class TimelineView implements IView<ITimelineChart> {
     const point = chosen ?? this._last;
     const words =
       point && this._timeline ? [point.text, ...this._contents.words(point, this._timeline)].join(' · ') : '';
-    setText(this._tip, words);
+    setText(this._tip, shortened(words));
+    this._tip.title = words;
     const index = point ? this._points.indexOf(point) : 0;
     this._slider.setAttribute('aria-valuemin', '0');
     this._slider.setAttribute('aria-valuemax', String(Math.max(0, this._points.length - 1)));
