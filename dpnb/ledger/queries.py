@@ -16,8 +16,8 @@ from dpnb.ledger.declared import Declared, declared_in
 from dpnb.ledger.node import UNCOUNTED
 from dpnb.ledger.sqlite_file import SqliteFile
 
-FORMAT = 9
-"""1 to 8 were development versions.  A change in how a plan uses a unit's rows (which count, weights, steps) raises it
+FORMAT = 10
+"""1 to 9 were development versions.  A change in how a plan uses a unit's rows (which count, weights, steps) raises it
 too: under individual accounting what each unit has paid is recomputed from the plans."""
 
 TABLES = f"""
