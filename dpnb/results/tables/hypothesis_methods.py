@@ -269,7 +269,7 @@ class Testing(Intervals):
                 f"test: has several numbers of each group or of the table; select one, as in answer[{name}]; got "
                 f"{self.description}"
             )
-        if self.population_arrays is None and not self.arrays.is_unknown.all():
+        if self.population_arrays is None and not (self.keys and self.arrays.is_unknown.all()):
             raise RequestError(
                 f"test: needs population intervals, and the sampling error of {self.description} is not known; "
                 f"{self._population_remedy}"
