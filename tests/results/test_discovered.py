@@ -100,6 +100,14 @@ def test_plain_intervals_cannot_be_had_of_a_discovery() -> None:
         estimate(query, PlainView(), one, one[0], one[0], {"t": Text()})
 
 
+@pytest.mark.parametrize("mu", [0.1, 1e-6])
+def test_named_groups_are_not_tested_however_many_there_are(session: dpnb.Session, mu: float) -> None:
+    named = session.frame.discover("t").release(mu=mu)
+    assert len(named.keys) == (3 if mu == 0.1 else 0)
+    with pytest.raises(RequestError, match=r"the sampling error of .* is not known"):
+        named.test()
+
+
 def test_all_at_once_is_divided_by_how_many_are_named(session: dpnb.Session, found: Any) -> None:
     """By 1 - (1 - alpha)^(1/3), which is more than a third of alpha."""
     together = session.frame.discover("t").release(mu=0.1, simultaneous=True)

@@ -212,6 +212,23 @@ def test_a_refusal_names_what_to_write(df: Any) -> None:
         df["well"].mean().release(mu=0.4).test(0.5, alpha=0)
 
 
+def test_arguments_that_are_no_number_of_doubles_are_refused(df: Any) -> None:
+    counts, model = df.groupby("dose").size().release(mu=0.4), df.regress("x ~ y", population=True).release(mu=0.4)
+    with pytest.raises(RequestError, match="takes a finite number"):
+        df["well"].mean().release(mu=0.4).test(10**400)
+    for scores in ([10**400, 1, 2], np.ones((3, 2)), np.array(1)):
+        with pytest.raises(RequestError, match="test: scores must"):
+            counts.test(scores=scores)
+    for groups in (np.ones((2, 2)), np.array("low")):
+        with pytest.raises(RequestError, match="test: groups must"):
+            counts.test(groups=groups)
+    with pytest.raises(InvalidValueError, match="range of doubles"):
+        model.test("y", value=10**400)
+    curve = df.survival("x", "well").release(mu=0.4)
+    with pytest.raises(InvalidValueError, match="until must be after 0"):
+        curve.restricted_mean(10**400)
+
+
 def test_a_refined_answer_is_not_tested(df: Any) -> None:
     answer = df.groupby("arm").size().release(mu=0.11)
     refined = answer.refine(mu=0.2)

@@ -96,6 +96,10 @@ def valid_bodies(session: dpnb.Session) -> list[Any]:
         df.bound_contributions(max_rows_per_unit=1).groupby("g")["x"].sum(),
         df.regress("x", on=["k", "g"]),
         df.groupby("k").size().cumsum(),
+        df.groupby("g")["x"].mean(weights="k", population=True),
+        df.regress("x", on=["n"], weights="k"),
+        df.bound_contributions(max_rows_per_unit=1).table_one("g", ["x", "k", "n"], numbers={"k": "median"}),
+        df.survival("x", df["n"] == 1, by="g", periods=3)._counts,
     ]
     calls: list[Any] = [Release(query.plan, query.view, TARGET) for query in queries]
     counts = df.groupby("g").size()

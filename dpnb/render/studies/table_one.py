@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-
-import numpy as np
 
 from dpnb.render.answers import footer
 from dpnb.render.numbers import format_number, number_with_interval
@@ -20,7 +17,7 @@ from dpnb.render.tables import (
     table_part,
 )
 from dpnb.results.display import to_latex, to_markdown
-from dpnb.results.estimates.noisy import IntervalArrays
+from dpnb.results.estimates.noisy import Cells
 from dpnb.results.studies.table_one import TableOne, TableRow
 from dpnb.results.tables.table import Estimates
 
@@ -57,51 +54,51 @@ def _table(table: TableOne) -> tuple[list[str], list[list[str]]]:
     for key, found in differences.items():
         named = interval_name if found.population_arrays is None else population_name
         head += [f"{key} - {table.reference} ({named(found)})", "SMD"]
-    standardized = {key: table.standardized(key) for key in differences}
+    displayed = table.arrays.displayed  # each is computed once: there may be a million cells
+    compared = [(_ends(found), table.standardized(key).tolist()) for key, found in differences.items()]
     rows = []
     for row in table.rows:
-        cells = [LABELS.get(row.kind, "n").format(row.variable, row.level)]
-        cells += [_cell(table, row, group) for group in range(len(groups))]
-        for key, found in differences.items():
-            smd = float(standardized[key][row.at[0]])
-            cells += [_difference(found, row), "" if math.isnan(smd) else f"{smd:.2f}"]
+        label = LABELS.get(row.kind, "n").format(row.variable, row.level)
+        cells = [label, *_cells(row, displayed[:, row.at], max(_errors(table, row.at[0]), default=math.nan))]
+        for ends, standardized in compared:
+            smd = standardized[row.at[0]]
+            cells += [_difference(*ends[row.at[0]], row.kind), "" if math.isnan(smd) else f"{smd:.2f}"]
         rows.append(cells)
     return head, rows
 
 
-def _cell(table: TableOne, row: TableRow, group: int) -> str:
-    """The numbers of a group, to the digits that the longest interval in the row leaves significant."""
+def _cells(row: TableRow, numbers: Cells, error: float) -> list[str]:
+    """The numbers of each group, to the digits that the longest interval in the row leaves significant."""
     times = 100.0 if row.kind == "share" else 1.0
-    value, *others = (times * float(table.arrays.displayed[group, at]) for at in row.at)
-    error = times * max(_errors(table, row.at[0]), default=math.nan)
-    error = max(error, WHOLE) if row.kind == "n" else error
-    text = format_number(value, error)
-    texts = [format_number(other, error) for other in others]
-    return f"{text} ({', '.join(texts)})" if texts else text
+    error = max(times * error, WHOLE) if row.kind == "n" else times * error
+    cells = []
+    for value, *others in (times * numbers).tolist():
+        text, texts = format_number(value, error), [format_number(other, error) for other in others]
+        cells.append(f"{text} ({', '.join(texts)})" if texts else text)
+    return cells
 
 
 def _errors(table: TableOne, at: int) -> list[float]:
     """Half of the lengths of the intervals of a statistic, without the unknown ones."""
     kinds = [table.arrays, *([] if table.population_arrays is None else [table.population_arrays])]
-    known = ~table.arrays.is_unknown[:, at]
-    lengths = [length for arrays in kinds for length in arrays.half_width[known, at].tolist()]
+    columns = [arrays.select(slice(None), slice(at, at + 1)) for arrays in kinds]
+    lengths = [length for arrays in columns for length in arrays.half_width[~columns[0].is_unknown].tolist()]
     return [length for length in lengths if math.isfinite(length)]
 
 
-def _difference(found: Estimates, row: TableRow) -> str:
-    """A difference with the interval that the head names."""
-    if row.kind == "n":
-        return ""
+def _ends(found: Estimates) -> list[tuple[float, float, float]]:
+    """Each difference with the ends of the interval that the head names."""
     arrays = found.arrays if found.population_arrays is None else found.population_arrays
-    value, low, high = _one(arrays, row.at[0])
+    columns = (arrays.displayed[0], arrays.low[0], arrays.high[0])
+    return list(zip(*(column.tolist() for column in columns), strict=True))
+
+
+def _difference(value: float, low: float, high: float, kind: str) -> str:
+    """A difference with its interval."""
+    if kind == "n":
+        return ""
     if math.isnan(value) or math.isnan(low):
         return "unknown"
-    times = 100.0 if row.kind == "share" else 1.0
+    times = 100.0 if kind == "share" else 1.0
     text, interval = number_with_interval(times * value, times * low, times * high)
     return f"{text} ({interval})"
-
-
-def _one(arrays: IntervalArrays, at: int) -> tuple[float, float, float]:
-    with np.errstate(all="ignore"):
-        ends: Sequence[float] = [float(end[0, at]) for end in (arrays.displayed, arrays.low, arrays.high)]
-    return ends[0], ends[1], ends[2]

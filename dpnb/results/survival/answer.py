@@ -166,11 +166,12 @@ class SurvivalAnswer(Estimates):
         if until is None:
             end = self.layout.ends[max(int(self.curves.known.all(axis=0).sum()), 1)]
         else:
-            end = float(exact(until, name="restricted_mean: until"))
-            if not start < end <= last:
+            given = exact(until, name="restricted_mean: until")
+            if not start < given <= last or float(given) == start:
                 raise InvalidValueError(
                     f"restricted_mean: until must be after {start:g} and at most {last:g}; got {until!r}"
                 )
+            end = float(given)
         return self._summary(
             f"restricted mean up to {end:g}",
             lambda errors: restricted_means(self.curves, self._ends, errors, self._z, end),

@@ -15,6 +15,7 @@ from dpnb.accounting.exact import Number, exact
 from dpnb.errors import InvalidValueError, RequestError
 from dpnb.results.estimates.noisy import Cells, IntervalArrays
 from dpnb.results.tables.intervals import Intervals, are_apart
+from dpnb.results.tables.operators import as_float
 from dpnb.results.testing.groups import GroupErrors, Slope, equality, of_value, trend, under_equality
 from dpnb.results.testing.hypothesis import UNKNOWN, HypothesisTest, ReferredStatistic
 from dpnb.results.testing.independence import MAX_CELLS, independence
@@ -130,13 +131,13 @@ class Testing(Intervals):
         if isinstance(against, Testing):
             against._refuse_untestable()
             return self._difference(against, level)
-        number = plain(against)
-        if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
+        number = as_float(against)
+        if number is None or not math.isfinite(number):
             raise RequestError(f"test: takes a finite number or another answer; got {against!r}")
         return self._result(
             f"{self.description} is {number:g}",
             "test of one value, by its population interval",
-            self._statistic(float(number)),
+            self._statistic(number),
             level,
             estimate=self,
         )
@@ -269,7 +270,7 @@ class Testing(Intervals):
                 f"test: has several numbers of each group or of the table; select one, as in answer[{name}]; got "
                 f"{self.description}"
             )
-        if self.population_arrays is None and not self.arrays.is_unknown.all():
+        if self.population_arrays is None and not (self.keys and self.arrays.is_unknown.all()):
             raise RequestError(
                 f"test: needs population intervals, and the sampling error of {self.description} is not known; "
                 f"{self._population_remedy}"
@@ -338,7 +339,8 @@ class Testing(Intervals):
 
 
 def _listed(groups: object) -> list[Any]:
-    if not isinstance(groups, list | tuple | set | frozenset | np.ndarray) or len(groups) == 0:
+    groups = groups.tolist() if isinstance(groups, np.ndarray) else groups
+    if not isinstance(groups, list | tuple | set | frozenset) or not groups:
         raise RequestError(f"test: groups must be a list of keys; got {groups!r}")
     return list(groups)
 
@@ -358,12 +360,14 @@ def _scores_of(scores: object, keys: Sequence[tuple[Key, ...]]) -> Cells:
         if missing:
             raise RequestError(f"test: scores has none for the group {missing[0]}")
         scores = [scores[key if len(key) > 1 else key[0]] for key in keys]
-    if not isinstance(scores, list | tuple | range | np.ndarray) or len(scores) != len(keys):
+    scores = scores.tolist() if isinstance(scores, np.ndarray) else scores
+    if not isinstance(scores, list | tuple | range) or len(scores) != len(keys):
         raise RequestError(f"test: scores must have one number for each of the {len(keys)} groups; got {scores!r}")
-    numbers = [plain(score) for score in scores]
-    if not all(isinstance(one, int | float) and math.isfinite(one) for one in numbers) or len(set(numbers)) < 2:
+    numbers = [as_float(float(score) if isinstance(score, bool) else score) for score in scores]
+    finite = [one for one in numbers if one is not None and math.isfinite(one)]
+    if len(finite) < len(numbers) or len(set(finite)) < 2:
         raise RequestError(f"test: scores must be finite numbers, not all the same; got {scores!r}")
-    return np.array(numbers, np.float64)
+    return np.array(finite)
 
 
 def _are_all_apart(values: Sequence[Any]) -> bool:

@@ -82,7 +82,7 @@ def _shown(other: object) -> str:
     return f"a {type(other).__name__}" if is_table else repr(other)
 
 
-def _as_float(other: object) -> float | None:
+def as_float(other: object) -> float | None:
     """A number of Python or numpy, infinite beyond the range of doubles; None for anything else."""
     number = plain(other)
     if isinstance(number, bool) or not isinstance(number, int | float):
@@ -210,7 +210,7 @@ class Operators(Generic[E]):
             between: Any = self - other
             compared: Comparison = between._compare(sign, 0)
             return compared
-        number = _as_float(other)
+        number = as_float(other)
         if number is None or math.isnan(number):
             raise RequestError(
                 f"{sign}: an answer is compared with a number or another answer; got {_shown(other)}; use .estimate to "
@@ -284,7 +284,7 @@ class Operators(Generic[E]):
         if isinstance(other, Operators):
             other._refuse_dates(sign)
         else:
-            number = _as_float(other)
+            number = as_float(other)
             if number is None or not math.isfinite(number):
                 raise RequestError(
                     f"{sign}: the other operand must be an answer or a finite number; got {_shown(other)}; use "

@@ -8,6 +8,7 @@ about a population.
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -203,19 +204,21 @@ class RegressionMethods:
         >>> answer.test().df
         2
         """
-        level, null = level_of_test(alpha), float(exact(value, name="test: value"))
+        level, null = level_of_test(alpha), exact(value, name="test: value")
+        if abs(null) > sys.float_info.max:
+            raise InvalidValueError(f"test: value must be in the range of doubles; got {value!r}")
         numbers = self.numbers
         if numbers.unknown is None:
             self._standard_errors("test")
         self._refuse_refined("test")
         chosen = chosen_terms(numbers.terms, terms)
         covariance = numbers.noise + (0.0 if numbers.sampling is None else numbers.sampling)
-        found = wald(self.arrays.displayed[0][chosen], covariance[np.ix_(chosen, chosen)], null)
+        found = wald(self.arrays.displayed[0][chosen], covariance[np.ix_(chosen, chosen)], float(null))
         names = [self._names[index] for index in chosen]
         single = len(names) == 1
         what = f"the coefficient of {names[0]} is" if single else f"the coefficients of {', '.join(names)} are all"
         return HypothesisTest(
-            null=f"{IN_THE_POPULATION}, {what} {null:g}",
+            null=f"{IN_THE_POPULATION}, {what} {float(null):g}",
             method=f"Wald's {'z-test' if single else 'chi-square test'} of {self.description}",
             statistic=found.value,
             df=found.df,
