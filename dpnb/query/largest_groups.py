@@ -224,7 +224,7 @@ class LargestGroups(PreviewedOnDisplay):
 # --- the methods of a query that select the largest groups ------------------------------------------------------------
 
 
-VALUES = ("head", "nlargest", "sort_values")
+VALUES = ("head", "tail")
 """Methods of an answer that are often called for the keys of the largest groups."""
 
 

@@ -74,8 +74,7 @@ USES: dict[str, Callable[[Any], Any]] = {
 
 METHODS = {
     "head": ".head()",
-    "round": ".round()",
-    "sort_values": ".sort_values()",
+    "idxmin": ".idxmin()",
     "to_csv": ".to_csv()",
     "proportions": ".proportions()",
     "plot": ".plot()",

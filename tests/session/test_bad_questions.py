@@ -106,7 +106,7 @@ BINS: dict[str, Case] = {
     "a label twice": (lambda f: dpnb.cut(f["visits"], [0, 5, 10], labels=["a", "a"]), "2 different values"),
     "labels a text": (lambda f: dpnb.cut(f["visits"], [0, 5, 10], labels="ab"), "list of values"),
     "labels in no order": (lambda f: dpnb.cut(f["visits"], [0, 5, 10], labels={"a", "b"}), "list of values"),
-    "labels false": (lambda f: dpnb.cut(f["visits"], [0, 5, 10], labels=False), "list of values"),
+    "labels true": (lambda f: dpnb.cut(f["visits"], [0, 5, 10], labels=True), "list of values"),
     "labels nothing": (lambda f: dpnb.cut(f["visits"], [0, 5, 10], labels=["a", None]), "constant"),
     "right a text": (lambda f: dpnb.cut(f["visits"], [0, 5, 10], right="no"), "right"),
     "more numbers than memory holds": (

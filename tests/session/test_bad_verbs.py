@@ -129,7 +129,7 @@ NUMPY: dict[str, Case] = {
     "where": (lambda f: np.where(f["visits"] > 1), "is not offered"),
     "an array of a column": (lambda f: np.asarray(f["visits"]), "cannot be converted to an array"),
     "an array of a table": (lambda f: np.asarray(f), "cannot be converted to an array"),
-    "a histogram by numpy": (lambda f: np.histogram(f["visits"]), "."),
+    "a density by numpy": (lambda f: np.histogram(f["visits"], density=True), "."),
     "a data frame of a column": (lambda f: pd.DataFrame({"x": f["visits"]}), "."),
     "a series of a column": (lambda f: pd.Series(f["visits"]), "."),
     "binned by pandas": (lambda f: pd.cut(f["visits"], [0, 5, 10]), "."),
