@@ -88,7 +88,7 @@ def _table(table: TableOne) -> tuple[list[str], list[list[str]]]:
 def _cell(table: TableOne, row: TableRow, group: int) -> str:
     """The numbers of a group, to the digits that the longest interval in the row leaves significant."""
     times = 100.0 if row.kind == "share" else 1.0
-    value, *others = (times * float(table.arrays.displayed[group, at]) for at in row.at)
+    value, *others = (times * float(table.shown[group, at]) for at in row.at)
     error = times * max(_errors(table, row.at[0]), default=math.nan)
     error = max(error, WHOLE) if row.kind == "n" else error
     text = format_number(value, error)

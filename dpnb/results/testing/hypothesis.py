@@ -69,7 +69,7 @@ class HypothesisTest(Displayed):
     >>> share = (df["age"] > 40).mean().release(mu=0.3)
     >>> test = share.test(0.01)
     >>> test.null
-    'in the population, mean of (age > 40) is 0.01'
+    'in the population, share of rows with age > 40 is 0.01'
     >>> test.outcome
     True
     """
