@@ -186,7 +186,8 @@ class TableOne(Answer):
         }
         for key, found in self.differences.items():
             name, arrays = f"{key} - {self.reference}", found.arrays
-            columns |= {(name, "difference"): arrays.displayed[0]}
+            known = ~np.isnan(self.shown[[self._index((key,)), self._index(self._layout.reference)]]).any(axis=0)
+            columns |= {(name, "difference"): np.where(known, arrays.displayed[0], np.nan)}
             columns |= {(name, "low"): arrays.low[0], (name, "high"): arrays.high[0]}
             wider = found.population_arrays
             if wider is not None:
