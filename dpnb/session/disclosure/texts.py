@@ -115,7 +115,7 @@ def _bounds(tables: tuple[ReportedTable, ...]) -> str:
         return ""
     left = len(bounded) - NAMED
     more = (
-        f", and of {left} more column{'s' if left > 1 else ''}, as listed in the disclosure statement"
+        f", and those of {left} more column{'s' if left > 1 else ''}, as listed in the disclosure statement"
         if left > 0
         else ""
     )
