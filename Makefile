@@ -91,6 +91,7 @@ bench: set-up-bench  ## how fast all of it is, beside pandas, engines and OpenDP
 	$(PY) tests/bench/persons.py
 	$(PY) tests/bench/studies.py
 	$(PY) tests/bench/hypotheses.py
+	$(PY) tests/bench/survival.py 200
 	$(ENV) $(PY) tests/bench/cockpit.py
 	$(PY) tests/bench/speed.py --write --opendp $(VENV)/peers/bin/python $(BENCH_FLAGS)
 

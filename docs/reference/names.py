@@ -17,6 +17,7 @@ session = dpnb.Session.rehearse(
     },
 )
 df = session.frame
+persons = df.drop_duplicates("person")
 
 people = dpnb.Session.rehearse(
     name="years",

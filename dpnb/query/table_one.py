@@ -18,7 +18,7 @@ class TableOneQuery(Query):
 
     Examples
     --------
-    >>> query = df.table_one(by="plan", columns=["age"])
+    >>> query = persons.table_one(by="plan", columns=["age"])
     >>> query.release(mu=0.3).to_frame().index.tolist()
     [('', 'n'), ('age', 'mean'), ('age', 'std')]
     """

@@ -122,11 +122,21 @@ def number_with_interval(value: float, low: float, high: float, unclipped: float
     determines: numbers of the same noise then have the same digits.
     """
     error = (float(high) - float(low)) / 2  # Python floats: infinite beyond their range, without a numpy warning
+    if error == math.inf:
+        error = _error_of_one_side(float(value), float(low), float(high))
     if unclipped is not None and error < unclipped < math.inf:
         error = unclipped
     return format_number(
         value, error
     ), f"{format_number(low, error, ROUND_FLOOR)} to {format_number(high, error, ROUND_CEILING)}"
+
+
+def _error_of_one_side(value: float, low: float, high: float) -> float:
+    """The distance to the only finite end of an interval; without an estimate a tenth of the end, for three digits."""
+    ends = [end for end in (low, high) if math.isfinite(end)]
+    if len(ends) != 1:
+        return math.inf
+    return abs(ends[0]) / 10 if math.isnan(value) else abs(value - ends[0])
 
 
 def format_mu_up(loss: GDP) -> str:

@@ -55,7 +55,7 @@ def _summary(summary: RegressionSummary) -> Shown:
         if arrays is not None:
             facts.append((name, _single(result, name, arrays)))
     if numbers.units is not None:
-        facts.append(("number of units", f"{numbers.units:,} in the whole table (public)"))
+        facts.append(("number of units", f"{numbers.units:,} in the whole table (declared)"))
     facts.append(("standard errors", numbers.errors))
     if numbers.unknown:
         facts.append(("unknown", numbers.unknown))

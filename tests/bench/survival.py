@@ -2,9 +2,9 @@
 
     python tests/bench/survival.py [repetitions]
 
-Most of an hour with 1,000 repetitions.  Tables are simulated as cumulative counts with normal noise, and go through the
-code that every release goes through after its charge (`dpnb.results.survival`); `tests/statistical/test_survival.py`
-takes the way of an analyst.
+Most of an hour with 1,000 repetitions; `make bench` has 200.  Tables are simulated as cumulative counts with normal
+noise, and go through the code that every release goes through after its charge (`dpnb.results.survival`);
+`tests/statistical/test_survival.py` takes the way of an analyst.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ import pytest
 import dpnb
 from dpnb.accounting.losses import GDP
 from dpnb.render.answers import footer
-from dpnb.render.numbers import describe_error, format_cost, format_number
+from dpnb.render.numbers import describe_error, format_cost, format_number, number_with_interval
 from dpnb.results.estimates import IntervalArrays
 from dpnb.results.tables.table import Estimates
 
@@ -31,6 +31,22 @@ from dpnb.results.tables.table import Estimates
 )
 def test_a_figure_has_the_digits_that_its_error_leaves(value: float, error: float, text: str) -> None:
     assert format_number(value, error) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "texts"),
+    [
+        (426.31, 306.092, math.inf, ("426", "306 to ∞")),
+        (0.5, -math.inf, 0.1234, ("0.50", "-∞ to 0.13")),
+        (math.nan, 306.092, math.inf, ("unknown", "306 to ∞")),
+        (math.nan, -math.inf, math.inf, ("unknown", "-∞ to ∞")),
+        (3.0, 3.0, math.inf, ("3", "3 to ∞")),
+    ],
+)
+def test_an_interval_with_one_end_has_the_digits_that_this_end_leaves(
+    value: float, low: float, high: float, texts: tuple[str, str]
+) -> None:
+    assert number_with_interval(value, low, high) == texts
 
 
 def test_a_price_is_rounded_up() -> None:

@@ -144,6 +144,24 @@ def test_cells_that_are_lost_in_the_noise_are_unknown(mu: float) -> None:
     assert table.to_frame()["treated - control"]["smd"].isna().any()
 
 
+def test_a_deviation_that_the_noise_may_have_made_is_unknown_and_standardizes_nothing() -> None:
+    table = asked(opened()).release(mu=0.3)
+    found, lows = table.to_frame(), table["age: std"].to_pandas()["low"]
+    assert lows.gt(0).tolist() == [True, True, False]
+    assert not table["age: std"].estimate.isna().any()
+    assert [math.isnan(found.loc[("age", "std"), (arm, "estimate")]) for arm in SCHEMA["arm"].values] == [
+        False, False, True
+    ]  # fmt: skip
+    assert [math.isnan(table.standardized(arm)[1]) for arm in ("treated", "later")] == [False, True]
+    assert math.isnan(found.loc[("age", "std"), ("later - control", "difference")])
+    assert "50.1 (unknown)" in str(table)
+
+
+def test_a_condition_has_one_row(exact: TableOne) -> None:
+    assert [label for label in exact.to_frame().index if label[0] == "old"] == [("old", "True")]
+    assert "False" not in str(exact)
+
+
 def test_names_are_escaped() -> None:
     table = pd.DataFrame({"<g>": ["a&b", "c|d"] * 50, "x_1 $%": np.linspace(0, 9, 100)})
     schema = {"<g>": dpnb.Categories(["a&b", "c|d"]), "x_1 $%": dpnb.Bounded(0, 9)}

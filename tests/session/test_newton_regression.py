@@ -295,9 +295,9 @@ def test_the_summary_says_which_outcome_is_modelled_and_by_which_link() -> None:
 
 def test_the_public_number_of_clusters_is_shown() -> None:
     query = persons(public_size=1000).frame.regress(LOGISTIC, family="logistic")
-    assert "number of units:     1,000 in the whole table (public)" in str(query.release(mu=100).summary())
+    assert "number of units:     1,000 in the whole table (declared)" in str(query.release(mu=100).summary())
     linear = persons(public_size=1000).frame.regress("z ~ x", population=True).release(mu=100)
-    assert "number of units:     1,000 in the whole table (public)" in str(linear.summary())
+    assert "number of units:     1,000 in the whole table (declared)" in str(linear.summary())
     assert "number of units" not in str(persons().frame.regress("z ~ x").release(mu=100).summary())
 
 

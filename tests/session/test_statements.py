@@ -21,6 +21,7 @@ from dpnb.accounting import PureGDP
 from dpnb.accounting.exact import exact
 from dpnb.curator.disclosure import compare, report_of
 from dpnb.errors import LedgerError, RequestError
+from dpnb.ledger import MEMORY
 from dpnb.ledger.replica import RowsCopy
 from dpnb.render import report_page
 from dpnb.results.disclosure.parts import ReportedRelease
@@ -340,3 +341,19 @@ def test_a_copy_of_the_first_rows_cannot_be_charged() -> None:
         )
     with pytest.raises(LedgerError, match="must have 99 rows"):
         RowsCopy(session.ledger, 99)
+
+
+def test_the_paragraph_has_the_bounds_of_all_columns_or_says_where_they_are() -> None:
+    def paragraph(count: int) -> str:
+        names = [f"x{index:02}" for index in range(count)]
+        schema = {name: dpnb.Bounded(0, 10 + index) for index, name in enumerate(names)}
+        table = pd.DataFrame({name: [1.0] for name in names})
+        session = dpnb.Session(
+            table, name="wide", budget=dpnb.Budget.gdp(1), schema=schema, ledger=MEMORY, public_size=1234
+        )
+        return session.report().methods_paragraph
+
+    assert all(f"x{index:02} 0 to {10 + index}" in paragraph(17) for index in range(17))
+    assert "more column" not in paragraph(20)
+    assert "and those of 1 more column, as listed in the disclosure statement." in paragraph(21)
+    assert "The curator declared the number of units as 1,234." in paragraph(1)

@@ -54,9 +54,9 @@ class TablesOne(ColumnLayout):
     ) -> TableOneQuery:
         """A description of groups as the first table of a study has it, in one charge.
 
-        For each group its number of rows, of numbers the mean and standard deviation or the median and quartiles, and
-        of categories and conditions the share of each value; and for each of these the difference to one group, with
-        its population interval.
+        For each group its number of rows, of numbers the mean and standard deviation or the median and quartiles, of
+        categories the share of each value, and of conditions the share of True; and for each of these the difference to
+        one group, with its population interval.
 
         Parameters
         ----------
@@ -94,9 +94,9 @@ class TablesOne(ColumnLayout):
 
         Examples
         --------
-        >>> query = df.table_one(by="plan", columns=["age", "cost"], numbers={"cost": "median"})
+        >>> query = persons.table_one(by="plan", columns=["age", "cost"], numbers={"cost": "median"})
         >>> query.description
-        'table one: count of rows, mean and deviation of age, quartiles of cost by plan'
+        'table one: count of rows, mean and deviation of age, quartiles of cost by plan in one row for each unit'
         >>> query.preview(mu=0.3).fits
         True
         >>> table = query.release(mu=0.3)
@@ -167,9 +167,9 @@ def _statistics(name: str, node: Expression, wanted: str, view: TableView) -> tu
     """What is measured of a column, and its statistics by name."""
     kind = dtype_of(node, view.schema)
     if isinstance(kind, Categorical | Boolean):
-        return LevelCounts(node), {
-            str(key): LevelShareView(level) for level, key in enumerate(public_keys_of(node, view.schema) or ())
-        }
+        levels = {key: LevelShareView(level) for level, key in enumerate(public_keys_of(node, view.schema) or ())}
+        shown = {True: levels[True]} if isinstance(kind, Boolean) else levels  # the other share is what is left
+        return LevelCounts(node), {str(key): share for key, share in shown.items()}
     if isinstance(kind, Numeric):
         measured = Moments((node,)) if wanted == "mean" else QuantileTree(node, graded=True)
         return measured, STATISTICS[wanted]

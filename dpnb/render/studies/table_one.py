@@ -54,7 +54,7 @@ def _table(table: TableOne) -> tuple[list[str], list[list[str]]]:
     for key, found in differences.items():
         named = interval_name if found.population_arrays is None else population_name
         head += [f"{key} - {table.reference} ({named(found)})", "SMD"]
-    displayed = table.arrays.displayed  # each is computed once: there may be a million cells
+    displayed = table.shown  # each is computed once: there may be a million cells
     compared = [(_ends(found), table.standardized(key).tolist()) for key, found in differences.items()]
     rows = []
     for row in table.rows:

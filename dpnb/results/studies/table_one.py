@@ -63,7 +63,7 @@ class TableOne(Answer):
 
     Examples
     --------
-    >>> table = df.table_one(by="plan", columns=["age"]).release(mu=0.3)
+    >>> table = persons.table_one(by="plan", columns=["age"]).release(mu=0.3)
     >>> print(table.to_markdown().splitlines()[0].count("|"))
     6
     >>> table.difference("paid").outputs[1]
@@ -79,6 +79,15 @@ class TableOne(Answer):
     def rows(self) -> list[TableRow]:
         """What each row of the displayed table shows."""
         return table_rows(self._layout)
+
+    @cached_property
+    def shown(self) -> Cells:
+        """The displayed numbers; a standard deviation is unknown (NaN) where the noise may have made all of it."""
+        found = np.array(self.arrays.displayed)
+        for row in self.rows:
+            for at in row.at[1:] if row.kind == "mean" else ():
+                found[~(self.arrays.low[:, at] > 0), at] = np.nan
+        return found
 
     @property
     def _layout(self) -> TableOneView:
@@ -100,7 +109,7 @@ class TableOne(Answer):
 
         Examples
         --------
-        >>> table = df.table_one(by="plan", columns=["age"]).release(mu=0.3)
+        >>> table = persons.table_one(by="plan", columns=["age"]).release(mu=0.3)
         >>> table.difference("paid")["age: mean"].has_population_intervals
         True
         """
@@ -127,6 +136,7 @@ class TableOne(Answer):
         """The standardized mean difference of each column to the reference, NaN where there is none.
 
         Of a mean and of a share: the difference over the root of the mean of both groups' variances (Austin 2009).
+        There is none where a standard deviation is not clear of its noise.
 
         Parameters
         ----------
@@ -134,11 +144,11 @@ class TableOne(Answer):
 
         Examples
         --------
-        >>> table = df.table_one(by="plan", columns=["age"]).release(mu=0.3)
+        >>> table = persons.table_one(by="plan", columns=["age"]).release(mu=0.3)
         >>> table.standardized("paid").shape
         (3,)
         """
-        own, other = (self.arrays.displayed[self._index(key)] for key in (self._layout.reference, (group,)))
+        own, other = (self.shown[self._index(key)] for key in (self._layout.reference, (group,)))
         found = np.full(len(own), np.nan)
         with np.errstate(all="ignore"):
             for row in self.rows:
@@ -162,7 +172,7 @@ class TableOne(Answer):
 
         Examples
         --------
-        >>> table = df.table_one(by="plan", columns=["age"]).release(mu=0.3)
+        >>> table = persons.table_one(by="plan", columns=["age"]).release(mu=0.3)
         >>> table.to_frame()["paid - free"].columns.tolist()
         ['difference', 'low', 'high', 'population_low', 'population_high', 'smd']
         """
@@ -172,12 +182,12 @@ class TableOne(Answer):
         labels = zip(view.columns, view.variables, strict=True)
         index = [(variable, _statistic(column, variable)) for column, variable in labels]
         columns: dict[tuple[str, str], Any] = {
-            (str(key[0]) if key else "all", "estimate"): row
-            for key, row in zip(self.keys, self.arrays.displayed, strict=True)
+            (str(key[0]) if key else "all", "estimate"): row for key, row in zip(self.keys, self.shown, strict=True)
         }
         for key, found in self.differences.items():
             name, arrays = f"{key} - {self.reference}", found.arrays
-            columns |= {(name, "difference"): arrays.displayed[0]}
+            known = ~np.isnan(self.shown[[self._index((key,)), self._index(self._layout.reference)]]).any(axis=0)
+            columns |= {(name, "difference"): np.where(known, arrays.displayed[0], np.nan)}
             columns |= {(name, "low"): arrays.low[0], (name, "high"): arrays.high[0]}
             wider = found.population_arrays
             if wider is not None:
@@ -195,7 +205,7 @@ class TableOne(Answer):
 
         Examples
         --------
-        >>> table = df.table_one(by="plan", columns=["age"]).release(mu=0.3)
+        >>> table = persons.table_one(by="plan", columns=["age"]).release(mu=0.3)
         >>> print(table.to_latex().splitlines()[0])
         \begin{tabular}{lrrrr}
         """
@@ -206,7 +216,7 @@ class TableOne(Answer):
 
         Examples
         --------
-        >>> table = df.table_one(by="plan", columns=["age"]).release(mu=0.3)
+        >>> table = persons.table_one(by="plan", columns=["age"]).release(mu=0.3)
         >>> "age, mean (sd)" in table.to_html()
         True
         """

@@ -21,8 +21,8 @@ from dpnb.session.disclosure.sentences import is_test
 # --- the paragraph for the methods section of a paper -----------------------------------------------------------------
 
 
-NAMED = 8
-"""Columns whose bounds are named."""
+NAMED = 20
+"""Columns whose bounds are named; the statement has all of them."""
 
 
 def methods_paragraph(report: Report) -> str:
@@ -37,9 +37,11 @@ def methods_paragraph(report: Report) -> str:
         f"The ledger lists {total:,} charged request{'s' if total != 1 else ''}{_versions(report)}; its hash is "
         f"{report.source.head[:16]}.",
         _bounds(report.tables),
+        _public_units(report.unit.public_units),
         "" if is_test(report.notice) else _noise(report),
-        "Stated errors and noise intervals cover the noise that was added for privacy, and population intervals also "
-        "the sampling of the privacy units; none covers values and rows beyond the declared bounds and limits.",
+        "Stated errors and noise intervals cover the noise that was added for privacy, and population intervals, "
+        "hypothesis tests and standard errors of regressions also the sampling of the privacy units; none covers "
+        "values and rows beyond the declared bounds and limits.",
     ]
     return " ".join(filter(None, parts))
 
@@ -111,8 +113,17 @@ def _bounds(tables: tuple[ReportedTable, ...]) -> str:
     ]
     if not bounded:
         return ""
-    more = "" if len(bounded) <= NAMED else f", and {len(bounded) - NAMED} more columns"
+    left = len(bounded) - NAMED
+    more = (
+        f", and those of {left} more column{'s' if left > 1 else ''}, as listed in the disclosure statement"
+        if left > 0
+        else ""
+    )
     return f"Values were limited to bounds that the curator declared: {', '.join(bounded[:NAMED])}{more}."
+
+
+def _public_units(number: int | None) -> str:
+    return "" if number is None else f"The curator declared the number of units as {number:,}."
 
 
 # --- the entry for the registry of deployments ------------------------------------------------------------------------
