@@ -136,9 +136,6 @@ class Figures:
     if TYPE_CHECKING:
 
         def _example(self, template: str) -> str: ...
-        def __getitem__(self, key: Any) -> Any: ...
-
-        groupby: Any
 
     @property
     def plot(self) -> FramePlot:
@@ -176,7 +173,8 @@ class Figures:
         del drawing
         if not isinstance(column, str):
             raise PlanError(f"hist: takes one column, as in {self._example('{number}.hist(bins=20)')}; got {column!r}")
-        return self[column].histogram(bins)  # type: ignore[no-any-return]
+        frame: Any = self
+        return frame[column].histogram(bins)  # type: ignore[no-any-return]
 
     def boxplot(self, column: str | None = None, by: Any = None, **drawing: object) -> Query:
         """The quantiles 5%, 25%, 50%, 75% and 95% of one column, by the groups of another.
@@ -204,5 +202,6 @@ class Figures:
         if not isinstance(column, str):
             example = self._example("df.boxplot({number_name}, by={category_name})")
             raise PlanError(f"boxplot: takes one column, as in {example}; got {column!r}")
-        values = self[column] if by is None else self.groupby(by)[column]
+        frame: Any = self
+        values = frame[column] if by is None else frame.groupby(by)[column]
         return values.quantile(list(BOX))  # type: ignore[no-any-return]
