@@ -52,6 +52,10 @@ class LibraryCallError(PlanError):
         return printable(f"{name}: {ROWS}; use {counterpart(call, self._examples)}")
 
 
+LibraryCallError.__name__ = LibraryCallError.__qualname__ = PlanError.__name__  # what an analyst is shown, and catches
+LibraryCallError.__module__ = PlanError.__module__
+
+
 def refusal_for_caller(examples: Mapping[str, str]) -> None:
     """Refuse by name if a library's function has received a private object; return if no library is calling.
 
