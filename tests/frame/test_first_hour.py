@@ -93,6 +93,15 @@ def test_without_the_extension_a_traceback_is_long(shell: Any, capsys: pytest.Ca
     assert "site-packages" in printed
 
 
+def test_a_refusal_repeats_no_table_and_no_long_list(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    line = "pd.cut(df['age'], {}, labels={})"
+    for bins, labels in (("[25, 65]", "pd.Series(['secret'])"), ("list(range(1000))", "None")):
+        _, printed = typed(shell, line.format(bins, labels), capsys)
+        assert "use dpnb.cut(df['age'], 5), or with edges" in printed
+        assert "998" not in printed.replace(line, "")
+        assert "secret" not in printed.rpartition("PlanError:")[2]
+
+
 def test_two_lines_in_three_work() -> None:
     assert len(WORKS) >= 88
     assert len(WORKS) + len(REFUSED) == 131

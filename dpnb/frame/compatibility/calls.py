@@ -56,7 +56,7 @@ class Call:
     def option(self, name: str, default: object = None) -> str:
         """``, name=value`` for an argument that differs from its default; otherwise an empty text."""
         value = self.arguments.get(name, default)
-        return "" if value is None or value is default or value == default else f", {name}={value!r}"
+        return "" if value is None or value is default or value == default else f", {name}={self.written(value)}"
 
     def frame(self, value: Any) -> str:
         """The table that a table or a column is of, by the analyst's name for it: ``df`` if several are possible."""
