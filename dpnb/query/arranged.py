@@ -215,6 +215,9 @@ class ArrangedQuery(Arrangements, PreviewedOnDisplay):
         """The methods called on the recorded answer of the query; see `dpnb.Query.answer`.  Free."""
         return self._applied(self.query.answer)
 
+    def _has_answer(self) -> bool:
+        return bool(self.query._has_answer())
+
     def _arranged(self, name: str, **options: tuple[object, object]) -> ArrangedQuery:
         return ArrangedQuery(self.query, (*self.steps, step(name, options)))
 
