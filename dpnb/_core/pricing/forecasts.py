@@ -45,7 +45,7 @@ largest half-width exceeds a target by a factor of 1.2 exactly when the smallest
 largest is sqrt(2) times the smallest, a margin of 1.9% remains on either side."""
 
 MANY_ROWS = 1e6
-"""So many that every statistic of typical values is known."""
+"""A number of rows of which every statistic of typical values is known."""
 
 ALL_UNITS = "every unit takes part, although some may be excluded"
 

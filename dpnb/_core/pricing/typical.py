@@ -34,7 +34,7 @@ Floats = NDArray[np.float64]
 
 
 def typical_sums(query: LinearQuery, rows: Floats, schema: Schema) -> Floats | None:
-    """The sums of typical values, shape (cells, slots), in integer steps, of so many rows in each cell.
+    """The sums of typical values, shape (cells, slots), in integer steps, for a number of rows in each cell.
 
     NaN for sums that are not second moments; None if none is, or if rows have weights.
     """

@@ -209,7 +209,7 @@ def _family(call: Call) -> str:
 
 
 def _errors(call: Call) -> str:
-    """What makes up for what a class of statsmodels has and a regression here has not by itself."""
+    """What follows the terms, so that the answer has the errors that a class of statsmodels computes."""
     if call.model == "MixedLM" and "groups" in call.arguments:
         return ", population=True), which has no random effects: standard errors are clustered by the privacy unit"
     if call.model == "GEE":
