@@ -31,7 +31,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from dpnb.copying import NotCopyable
 from dpnb.errors import AccessDenied, DpnbError, InvalidValueError, LedgerReplaced, ServiceUnavailable
 from dpnb.service.access.identities import HubIdentities, Identities, Valid
-from dpnb.service.access.tokens import AUDITORS, CURATORS, LONGEST_TOKEN, ROLES, Identity, Role, TokenStore
+from dpnb.service.access.tokens import AUDITORS, CURATORS, LONGEST_TOKEN, MONITORS, Identity, Role, TokenStore
 from dpnb.service.curation.acts import carry_out
 from dpnb.service.curation.state import audit_page, plan_page, table_state
 from dpnb.service.limits import (
@@ -44,6 +44,7 @@ from dpnb.service.limits import (
     RequestRate,
 )
 from dpnb.service.monitoring.log import log, log_login
+from dpnb.service.monitoring.metrics import TEXT
 from dpnb.service.network.http import STOPPING_SECONDS, PiecewiseResponse, client_of, keep_connection, read_body
 from dpnb.service.opening import OpenTable
 from dpnb.service.requests import UNAUTHORIZED
@@ -134,7 +135,7 @@ class Service(NotCopyable):
         base = f"{self._prefix}/v{VERSION}"
         routes = [
             Route(f"{base}/health", _health, methods=["GET"]),
-            Route(f"{base}/tables", self._authenticated(self._names, ROLES), methods=["GET"]),
+            Route(f"{base}/tables", self._authenticated(self._names, (*ANALYSTS, *AUDITORS)), methods=["GET"]),
             Route(f"{base}/tables/{{table}}", self._authenticated(self._table, ANALYSTS), methods=["GET"]),
             Route(f"{base}/tables/{{table}}/requests", self._authenticated(self._requests, ANALYSTS), methods=["POST"]),
             Route(f"{base}/tables/{{table}}/rows", self._authenticated(self._rows, ANALYSTS), methods=["GET"]),
@@ -236,6 +237,14 @@ class Service(NotCopyable):
         return served
 
     # --- routes -------------------------------------------------------------------------------------------------
+
+    def figures_route(self) -> ASGIApp:
+        """The figures of the process, at the port of the cockpit: Prometheus reads no Unix socket."""
+
+        async def figures(request: HttpRequest, person: Identity, is_valid: Valid) -> Response:
+            return Response(await asyncio.to_thread(self._rules.metrics.text), headers={"Content-Type": TEXT})
+
+        return self._authenticated(figures, MONITORS)
 
     async def _names(self, request: HttpRequest, person: Identity, is_valid: Valid) -> Response:
         log_login("login", actor=person.name, role=person.role, client=client_of(request))
