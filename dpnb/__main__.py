@@ -15,11 +15,11 @@ from dpnb.curator.draft import draft
 from dpnb.curator.kernel import refuse_in_kernel
 from dpnb.curator.statement import statement
 from dpnb.curator.statement_text import statement_text
-from dpnb.curator.together import SAME_UNIT, SET_BEFOREHAND, write_sum
 from dpnb.errors import CheckError, DpnbError, InvalidValueError
 from dpnb.remote.commands import add_commands
 from dpnb.service.access.tokens import ROLES
 from dpnb.service.commands import list_tokens, make_token, revoke, run_service
+from dpnb.session.disclosure.together import SAME_UNIT, SET_BEFOREHAND, write_sum
 
 ABOUT = "The curator's command line. The commands refuse to run in a notebook kernel: their output is not for analysts."
 

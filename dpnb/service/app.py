@@ -26,7 +26,7 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request as HttpRequest
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp
 
 from dpnb.copying import NotCopyable
 from dpnb.errors import AccessDenied, DpnbError, InvalidValueError, LedgerReplaced, ServiceUnavailable
@@ -44,8 +44,7 @@ from dpnb.service.limits import (
     RequestRate,
 )
 from dpnb.service.monitoring.log import log, log_login
-from dpnb.service.monitoring.metrics import TEXT
-from dpnb.service.network.http import STOPPING_SECONDS, PiecewiseResponse, client_of, keep_connection, read_body
+from dpnb.service.network.http import STOPPING_SECONDS, Held, PiecewiseResponse, client_of, keep_connection, read_body
 from dpnb.service.opening import OpenTable
 from dpnb.service.requests import UNAUTHORIZED
 from dpnb.service.served import Rules, ServedAnalyst, ServedTable
@@ -199,7 +198,7 @@ class Service(NotCopyable):
             except TooMuch as error:
                 return _reply(*TOO_MUCH_WORK, headers={"Retry-After": str(error.seconds)})
 
-        return _Held(route)
+        return Held(route)
 
     async def _place(self, sender: OpenRequests, held: contextlib.AsyncExitStack) -> None:
         """Wait until a reply with rows may be made, but not for clients that do not read once the service stops."""
@@ -239,12 +238,8 @@ class Service(NotCopyable):
     # --- routes -------------------------------------------------------------------------------------------------
 
     def figures_route(self) -> ASGIApp:
-        """The figures of the process, at the port of the cockpit: Prometheus reads no Unix socket."""
-
-        async def figures(request: HttpRequest, person: Identity, is_valid: Valid) -> Response:
-            return Response(await asyncio.to_thread(self._rules.metrics.text), headers={"Content-Type": TEXT})
-
-        return self._authenticated(figures, MONITORS)
+        """The figures of the process, at the port of the cockpit, since Prometheus reads no Unix socket."""
+        return self._authenticated(self._rules.metrics.reply, MONITORS)
 
     async def _names(self, request: HttpRequest, person: Identity, is_valid: Valid) -> Response:
         log_login("login", actor=person.name, role=person.role, client=client_of(request))
@@ -320,19 +315,6 @@ class Service(NotCopyable):
         except ServiceUnavailable as error:
             return _reply(503, Refused("ServiceUnavailable", str(error)))
         return _reply(200, await asyncio.to_thread(table_state, served.table))
-
-
-class _Held:
-    """A route that may hold something until its reply was written."""
-
-    def __init__(self, route: Callable[[HttpRequest, contextlib.AsyncExitStack], Awaitable[Response]]) -> None:
-        self._route = route
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
-        async with contextlib.AsyncExitStack() as held:
-            response = await self._route(HttpRequest(scope, receive, send), held)
-            await response(scope, receive, send)
 
 
 def _needs(roles: tuple[Role, ...], role: Role) -> str:

@@ -6,9 +6,11 @@ an analyst.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
+from starlette.responses import Response
 
 from dpnb.copying import NotCopyable
 
@@ -69,9 +71,9 @@ class Metrics(NotCopyable):
         for name, gauge in self._followed.items():
             gauge.labels(table).set_function(reads[name])
 
-    def text(self) -> bytes:
-        """All figures as they are now; may read ledgers."""
-        return generate_latest(self.registry)
+    async def reply(self, *_: object) -> Response:
+        """All figures as they are now; reads ledgers, in another thread."""
+        return Response(await asyncio.to_thread(generate_latest, self.registry), headers={"Content-Type": TEXT})
 
     def forget(self, table: str) -> None:
         """Read the state of a table no longer: its ledger is closed."""

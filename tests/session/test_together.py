@@ -14,9 +14,9 @@ import pytest
 import dpnb
 from dpnb.__main__ import main
 from dpnb._core.accountant.granting import freeze, note_restored
-from dpnb.curator.together import sum_of, sum_text
 from dpnb.errors import InvalidValueError
 from dpnb.ledger import Ledger
+from dpnb.session.disclosure.together import sum_of, sum_text
 from session.statements import opened
 
 
