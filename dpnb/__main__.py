@@ -19,6 +19,7 @@ from dpnb.errors import CheckError, DpnbError, InvalidValueError
 from dpnb.remote.commands import add_commands
 from dpnb.service.access.tokens import ROLES
 from dpnb.service.commands import list_tokens, make_token, revoke, run_service
+from dpnb.session.backup import back_up
 from dpnb.session.disclosure.together import SAME_UNIT, SET_BEFOREHAND, write_sum
 
 ABOUT = "The curator's command line. The commands refuse to run in a notebook kernel: their output is not for analysts."
@@ -100,6 +101,15 @@ The exit status is 0 if the statement is what the ledger says, 1 if a field diff
 read or the ledger was altered.
 """
 
+ABOUT_BACKUP = """\
+Copy a ledger, which may be in use, and the secret beside it into a folder that nobody else can read: the folder is made
+with mode 0700, the files have mode 0600, whatever the mask of the process is. A copy from before is replaced, unless it
+has rows that the ledger lacks. The file of the folder heads, with the last row that is known of the ledger, is not
+copied: restored together with the ledger, it would fit an older copy. The chain of hashes is verified first.
+
+The exit status is 0 if the copy was written, and 2 if not.
+"""
+
 SETTINGS = "curator.toml"
 
 INTERRUPTED = 130
@@ -161,6 +171,10 @@ def _report(options: argparse.Namespace) -> tuple[str, int]:
 def _verify(options: argparse.Namespace) -> tuple[str, int]:
     result = verify(options.report, options.ledger)
     return verification_text(result), 0 if result.is_fine else 1
+
+
+def _backup(options: argparse.Namespace) -> tuple[str, int]:
+    return back_up(options.ledger, options.folder), 0
 
 
 def _serve(options: argparse.Namespace) -> tuple[str, int]:
@@ -247,6 +261,10 @@ def _parser() -> argparse.ArgumentParser:
     eight = command("verify", _verify, 2, ABOUT_VERIFY, "verify a disclosure statement against its ledger")
     eight.add_argument("report", metavar="STATEMENT", help="the file of the statement, .html or .json")
     eight.add_argument("ledger", metavar="LEDGER", help="the session's ledger, <name>.dpnb")
+
+    nine = command("backup", _backup, 2, ABOUT_BACKUP, "copy a ledger and its secret into a private folder")
+    nine.add_argument("ledger", metavar="LEDGER", help="the session's ledger, <name>.dpnb")
+    nine.add_argument("folder", metavar="FOLDER", help="the folder of the copy, on another disk")
 
     four = command("serve", _serve, 2, ABOUT_SERVE, "serve tables to analysts, who connect from their notebooks")
     four.add_argument("settings", nargs="?", default=SETTINGS, metavar="SETTINGS", help="by default curator.toml")

@@ -160,6 +160,11 @@ class SqliteFile:
         self.run(statement, *arguments)
         return self._connection.total_changes - before
 
+    def content(self) -> bytes:
+        """The content of the file, or of the copy of it in memory."""
+        with self.lock.checked():
+            return self._connection.serialize()
+
     def each(self, statement: str, *arguments: object) -> Iterator[tuple[Any, ...]]:
         """Iterate over the rows of one statement without keeping them in memory; call in `transaction`."""
         self._effort.steps = 0
