@@ -98,7 +98,10 @@ class SqliteFile:
                 kind = "a file without tables, perhaps the rest of a ledger that was copied or lost in part"
             elif application == APPLICATION_ID and version < self._format:
                 kind += ", written by a development version"
-                remedy = "start a new ledger; its budget is then spent in addition to what this one has spent"
+                remedy = (
+                    "start a new ledger; its budget is then spent in addition to what this one has spent, which only "
+                    "the version that wrote it can audit"
+                )
             raise LedgerError(
                 f"ledger {self.path!r}: must be a dpnb ledger of format {self._format}; it is {kind}; {remedy}"
             )

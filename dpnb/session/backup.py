@@ -24,13 +24,14 @@ def back_up(path: str, folder: str) -> str:
 
     A copy from before is replaced, unless it has rows that the ledger lacks: then the ledger is the older one.
     """
-    own, target = Path(os.path.realpath(path)), _private(Path(folder)) / Path(path).name
-    if own.parent == target.parent.resolve():
-        raise InvalidValueError(
-            f"folder: must be another one than that of the ledger, which the copy would replace; got {folder!r}; give "
-            "a folder on another disk"
-        )
+    own = Path(os.path.realpath(path))
     with closing(Ledger.read_only_copy(own)) as ledger:
+        target = _private(Path(folder)) / Path(path).name
+        if own.parent == target.parent.resolve():
+            raise InvalidValueError(
+                f"folder: must be another one than that of the ledger, which the copy would replace; got {folder!r}; "
+                "give a folder on another disk"
+            )
         _refuse_newer(target, ledger)
         _write(target, ledger.content())
         rows, head = ledger.last
