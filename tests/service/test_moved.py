@@ -47,7 +47,7 @@ class Machine:
 
     def __init__(self, root: Path) -> None:
         self.root, self._service = root, ExitStack()
-        for name in ("srv/dpnb", "var/lib/dpnb", "run/dpnb", "root"):
+        for name in ("srv/dpnb", "var/lib/dpnb", "run/dpnb"):
             (root / name).mkdir(parents=True, mode=0o700)
         (root / "run/dpnb").chmod(0o711)
 
@@ -72,7 +72,7 @@ class Machine:
 
     def run(self, block: str) -> None:
         """Run the commands of a block, each of which must succeed."""
-        here = re.sub(r"(?<= )/(?=srv|var|run|root)|(?<=unix://)/", f"{self.root}/", block)
+        here = re.sub(r"(?<= )/(?=srv|var|run)|(?<=unix://)/", f"{self.root}/", block)
         for line in here.replace("--directory /", f"--directory {self.root}").splitlines():
             match shlex.split(line):
                 case ["sudo", "-u", "dpnb", "/opt/dpnb/bin/python", "-m", "dpnb", *arguments]:
@@ -124,8 +124,8 @@ def test_the_steps_of_the_page_move_a_service_and_leave_the_old_machine_closed(
 
         os.rename(root, root.with_name("old"))
         new = Machine(root)
-        os.rename(root.with_name("old") / "root/moved.tar", root / "root/moved.tar")
-        assert stat.S_IMODE((root / "root/moved.tar").stat().st_mode) == 0o600
+        os.rename(root.with_name("old") / "srv/moved.tar", root / "srv/moved.tar")
+        assert stat.S_IMODE((root / "srv/moved.tar").stat().st_mode) == 0o600
         new.run(unpack)
         for name in ("rand-hie.dpnb", "rand-hie.dpnb-secret", "tokens.json"):
             assert stat.S_IMODE((folder / name).stat().st_mode) == 0o600, name

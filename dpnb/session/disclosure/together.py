@@ -185,12 +185,12 @@ def _refuse_other_units(ledgers: Sequence[AddedLedger], *, same_unit: bool) -> N
     if len({one.units for one in ledgers}) > 1:
         raise InvalidValueError(
             f"ledgers: must be about the same unit, named by the same column, to be added; got {words}; state the "
-            "guarantee of each of them by itself"
+            "guarantee of each of them alone"
         )
     if not same_unit:
         raise InvalidValueError(
             f"ledgers: are added only if their units are the same, which no ledger shows; got {words}; if a value "
-            f"there names the same unit in all of them, say so with {SAME_UNIT}; otherwise state each of them by itself"
+            f"there names the same unit in all of them, say so with {SAME_UNIT}; otherwise state each of them alone"
         )
 
 
