@@ -126,8 +126,8 @@ def _read(path: str) -> AddedLedger:
         asked = next((one.id for one in rows if one.kind in REQUESTS and one.kind != CLOSE), None)
         return AddedLedger(
             path=path,
-            name=printable(metadata.name),
-            short=printable(guarantee.words),
+            name=metadata.name,
+            short=guarantee.words,
             spent=account.sync().filter.spent_words,
             guaranteed=Guaranteed(guarantee.filter_name, guarantee.initial_filter, epsilon, delta),
             units=frozenset(unit.column for unit in metadata.tables.units.values()),
