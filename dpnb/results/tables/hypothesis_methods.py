@@ -171,6 +171,9 @@ class Testing(Intervals):
         if len(labels) == 2:
             first, second = (self[key if len(key) > 1 else key[0]] for key in self.keys)
             found = first.test(second, alpha=level)
+            found = replace(
+                found, remarks=(f"the estimate is that of {labels[0]} minus that of {labels[1]}", *found.remarks)
+            )
             return self._renamed(found, f"{self.description} is the same for {labels[0]} and {labels[1]}")
         errors = self._errors()
         return self._result(
