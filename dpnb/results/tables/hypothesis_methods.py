@@ -210,7 +210,8 @@ class Testing(Intervals):
         if not errors.apart:
             raise RequestError(
                 f"test: a unit may be counted in several cells of {self.description}, so the cells depend on each "
-                "other; count one row of each unit, as in df.drop_duplicates(unit) before the groups"
+                "other; count one row of each unit, as in df.drop_duplicates(unit) before the groups, with the "
+                "column of privacy_unit= for unit"
             )
         order = [places[row, column] for row in rows for column in columns]
         counts, noise, sampling = (array[order].reshape(len(rows), len(columns)) for array in errors[:3])
