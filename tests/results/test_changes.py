@@ -119,6 +119,19 @@ def test_pandas_functions_of_tables_name_the_table(counts: Any) -> None:
             combined()
 
 
+@pytest.mark.filterwarnings("ignore::Warning:(?!dpnb)")
+def test_figures_of_other_libraries_get_no_answer_as_their_table(counts: Any) -> None:
+    """They would draw positions in place of the groups."""
+    import plotly.express as px
+
+    for drawn in (lambda: px.bar(counts), lambda: px.bar(counts, x="year", y="estimate")):
+        with pytest.raises(
+            RequestError, match=r"^plotly.bar: .*\.plot\(\), or give it \.reset_index\(\).* columns year, est"
+        ):
+            drawn()
+    assert px.bar(counts.reset_index(), x="year", y="estimate").data[0].x.tolist() == counts.index.tolist()
+
+
 ARRANGED = {
     "sort_values": {"ascending": False},
     "sort_index": {"ascending": False},

@@ -156,6 +156,7 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Testing, Exp
     def to_pandas(self) -> pd.DataFrame:
         """Estimate, low and high (the ends of the noise interval) and noise_scale; one row for each number.
 
+        An unknown estimate is NaN.
         With population intervals also their ends, as population_low and population_high.
 
         Examples
@@ -167,7 +168,7 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Testing, Exp
         import pandas as pd  # imported when first used
 
         columns = {
-            "estimate": self.arrays.value,
+            "estimate": self.arrays.displayed,
             "low": self.arrays.low,
             "high": self.arrays.high,
             "noise_scale": self.arrays.noise_scale,
@@ -202,7 +203,7 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Testing, Exp
                 f"{self.description}: is not a single number; use .estimate, or select one number with [key]"
             )
         self._refuse_dates("float")
-        return float(self.arrays.value[0, 0])
+        return float(self.arrays.displayed[0, 0])
 
     def __int__(self) -> int:
         number = float(self)
