@@ -104,6 +104,7 @@ ASKED: dict[str, tuple[Callable[[Any], Any], bool]] = {
     "rows of one": (lambda f: f[f["sex"] == "male"].count(), True),
     "a condition": (lambda f: (f["sex"] == "male").sum(), True),
     "means": (lambda f: f.groupby("sex")["age"].mean(), True),
+    "a regression": (lambda f: f.assign(half=f["age"] / 2).regress("half ~ age + C(sex)"), True),
     "all rows": (lambda f: f.count(), False),
     "few rows": (lambda f: f[f["age"] > 99].count(), False),
 }
