@@ -170,7 +170,17 @@ RELEASED_ONLY = frozenset(
 )
 """Attributes that only a released answer has."""
 
-MEANT = {"value": "estimate", "values": "estimate", "result": "estimate", "ci": "interval", "conf_int": "interval"}
+SAVED = "plot().write_image('figure.svg')"
+
+MEANT = {
+    "savefig": SAVED,
+    "write_image": SAVED,
+    "value": "estimate",
+    "values": "estimate",
+    "result": "estimate",
+    "ci": "interval",
+    "conf_int": "interval",
+}
 """Names that analysts try, and the attribute that they mean."""
 
 
