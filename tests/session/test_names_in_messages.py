@@ -98,6 +98,16 @@ def test_an_engine_says_that_it_takes_no_unsigned_integers_of_64_bits(
 # --- categories that are spelled otherwise ----------------------------------------------------------------------------
 
 
+def test_a_name_that_a_session_does_not_have_leads_to_what_is_meant(opened: Callable[..., dpnb.Session]) -> None:
+    session = opened(pd.DataFrame({"age": [30.0] * 9}), schema=AGES)
+    meant = {"remaining": "headroom", "history": "log", "groupby": "frame", "methods": "report", "headrom": "headroom"}
+    for tried, offered in meant.items():
+        with pytest.raises(AttributeError, match=rf"Session has no attribute '{tried}'; .*{offered}"):
+            getattr(session, tried)
+        assert hasattr(session, offered)
+    assert not hasattr(session, "__array__")
+
+
 ASKED: dict[str, tuple[Callable[[Any], Any], bool]] = {
     "counts": (lambda f: f.groupby("sex").size(), True),
     "persons": (lambda f: f.groupby("sex").count_units(), True),
