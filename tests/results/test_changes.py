@@ -106,6 +106,17 @@ def test_the_logarithm_of_what_may_be_negative_has_no_lower_limit(df: Any) -> No
     assert repr(logarithm)
 
 
+def test_a_group_says_beside_its_own_name_what_it_is_made_from(df: Any) -> None:
+    """Not beside the name of the aggregated column."""
+    df["early"], df["odd"] = df["year"] <= 1985, np.where(df["g"] == "a", "a (", "'b")
+    answer = df[df["x"] > 0].groupby(["early", "odd"])["x"].mean().release(mu=3)
+    group = "early True (made from year <= 1985), odd a ( (made from where(g == 'a', 'a (', \"'b\"))"
+    assert answer[True, "a ("].description == f"mean of x where x > 0, {group}"
+    one = df.groupby("early")["x"].mean().release(mu=3)
+    assert one[True].description == "mean of x, early True (made from year <= 1985)"
+    assert df.groupby("g")["x"].mean().release(mu=3)["b"].description == "mean of x, g b"
+
+
 def test_odds_ratios_are_the_exponentials_of_coefficients(df: Any) -> None:
     fit = df.regress("g ~ x", family="logistic").release(mu=3)
     odds = np.exp(fit)

@@ -12,7 +12,7 @@ import numpy as np
 from dpnb._plan.unreleased import Unreleased
 from dpnb.copying import NotCopyable
 from dpnb.errors import RequestError
-from dpnb.results.display import Displayed
+from dpnb.results.display import Displayed, without_groups
 from dpnb.results.estimates.noisy import IntervalArrays, SampledAs
 from dpnb.results.tables.comparison import Comparison
 from dpnb.results.tables.exports import EstimatesPlot, Exports
@@ -239,8 +239,8 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Testing, Exp
         group = tuple(plain(part) for part in key) if isinstance(key, tuple) else (wanted,)
         if self.names and group in self.keys:
             index = self.keys.index(group)
-            labels = ", ".join(f"{name} {part}" for name, part in zip(self.names, group, strict=True))
-            words = self.description.replace(f" by {', '.join(self.names)}", "", 1).rstrip(",")
+            words, made = without_groups(self.description, self.names)
+            labels = ", ".join(f"{name} {part}{own}" for name, part, own in zip(self.names, group, made, strict=True))
             return self._part(f"{words}, {labels}", slice(index, index + 1), slice(None), names=(), keys=((),))
         known = [
             *(self.outputs[1] if self.outputs else ()),
