@@ -286,7 +286,7 @@ class EstimateReader:
             clear = ~unknown & (shown < feature.last_edge if q else shown >= feature.first_edge)
             if clear.any():
                 most = f"{math.ceil(rows[clear].max()):,} rows{' of a group' if len(rows) > 1 else ''}"
-                leaf = "" if feature.resolution is None else " beyond its leaf"
+                leaf = "" if feature.resolution is None else " beyond its bin"
                 found.append(f"{label}{'larger' if q else 'smaller'} values{leaf} may exist in at most {most}")
         return "; ".join(found) or None
 
