@@ -16,7 +16,7 @@ from dpnb.accounting.filters import Filter
 from dpnb.accounting.losses import Loss
 from dpnb.accounting.odometers import Odometer, TruncatedView
 from dpnb.copying import safe_repr
-from dpnb.errors import RequestError, printable
+from dpnb.errors import RequestError, SessionAttributeError, printable
 from dpnb.render import sessions
 from dpnb.render.numbers import format_percent_down
 from dpnb.render.page import text_or_error
@@ -57,7 +57,7 @@ class DisplayedSession:
             if name.startswith("_") or name in own:
                 raise AttributeError(name)
             hint = f"; {MEANT[name]}" if name in MEANT else did_you_mean(name, own)
-            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}{hint}")
+            raise SessionAttributeError(f".{name} of a session: is not offered{hint}")
 
     @safe_repr
     def __repr__(self) -> str:

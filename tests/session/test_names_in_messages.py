@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import dpnb
+from dpnb.errors import SessionAttributeError
 from session.bad_input import assert_refused
 
 AGES = {"age": dpnb.Bounded(0, 100)}
@@ -102,7 +103,7 @@ def test_a_name_that_a_session_does_not_have_leads_to_what_is_meant(opened: Call
     session = opened(pd.DataFrame({"age": [30.0] * 9}), schema=AGES)
     meant = {"remaining": "headroom", "history": "log", "groupby": "frame", "methods": "report", "headrom": "headroom"}
     for tried, offered in meant.items():
-        with pytest.raises(AttributeError, match=rf"Session has no attribute '{tried}'; .*{offered}"):
+        with pytest.raises(SessionAttributeError, match=rf"^\.{tried} of a session: is not offered; .*{offered}"):
             getattr(session, tried)
         assert hasattr(session, offered)
     assert not hasattr(session, "__array__")
