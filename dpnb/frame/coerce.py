@@ -92,8 +92,9 @@ def as_number(node: Expression, schema: Schema) -> Expression:
 def as_condition(node: Expression, schema: Schema) -> Expression:
     """An expression where pandas takes truth values: a column with the categories True and False is a condition."""
     kind = dtype_of(node, schema)
-    is_truth = isinstance(kind, Categorical) and all(isinstance(value, bool) for value in kind.values)
-    return Compare("==", node, Literal(True)) if is_truth and True in kind.values else node
+    if isinstance(kind, Categorical) and True in kind.values and all(isinstance(value, bool) for value in kind.values):
+        return Compare("==", node, Literal(True))
+    return node
 
 
 def quantile_levels(q: object) -> tuple[float, ...]:

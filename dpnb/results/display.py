@@ -113,7 +113,7 @@ def without_groups(description: str, names: tuple[str, ...]) -> tuple[str, list[
     ('mean of age where age > 3', [' (made from age > 65)', ''])
     """
     start = description.find(f" by {names[0]}")
-    end, made = start + len(" by "), []
+    end, made = start + len(" by "), list[str]()
     for name in names:
         end += 2 * bool(made)  # a comma and a space
         if start < 0 or not description.startswith(name, end):
