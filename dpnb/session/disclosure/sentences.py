@@ -11,6 +11,9 @@ from dpnb.results.disclosure.parts import Guarantee, Section
 from dpnb.results.disclosure.report import Report
 from dpnb.session.disclosure.figures import outcome_with_unit
 
+STATED = "What the curator states"
+"""The section in the curator's own words."""
+
 OUTCOME = 0.1
 """The probability of the outcome in the example."""
 
@@ -49,6 +52,7 @@ def is_test(notice: str | None) -> bool:
 def sections_of(report: Report) -> tuple[Section, ...]:
     """The statement in sentences."""
     return (
+        *_stated(report),
         Section("Who is protected", _protected(report)),
         Section("What is guaranteed", _guaranteed(report)),
         Section("What has been released", _released(report)),
@@ -56,6 +60,23 @@ def sections_of(report: Report) -> tuple[Section, ...]:
         Section("What is not covered", (*NOT_COVERED, _sampled(report), _where(report), *_missing(report))),
         Section("How to check this statement", _check(report)),
     )
+
+
+def _stated(report: Report) -> tuple[Section, ...]:
+    """What the curator states: a paragraph of name and text for each, and one that says since when."""
+    stated = report.stated
+    if stated is None or not stated.text.facts:
+        return ()
+    facts = [f"{name}: {text}" for name, text in stated.text.facts]
+    days = list(dict.fromkeys(time[:10] for time in stated.times))
+    earlier = len(stated.times) - 1
+    since = f"The curator has stated this in these words since {days[-1]}"
+    if earlier:
+        since += (
+            f"; in other words, or with another word for a unit, {earlier:,} time{'s' if earlier > 1 else ''} before, "
+            f"first on {days[0]}"
+        )
+    return (Section(STATED, (*facts, f"{since}. The program that wrote this statement cannot check it.")),)
 
 
 def _protected(report: Report) -> tuple[str, ...]:
@@ -246,8 +267,18 @@ def _missing(report: Report) -> tuple[str, ...]:
 def _check(report: Report) -> tuple[str, ...]:
     source = report.source
     rows = f"{source.rows:,} row{'s' if source.rows != 1 else ''}"
-    of = "of the ledger" if source.rows_of == "ledger" else "of the ledger that the analyst may see"
+    of = {
+        "ledger": "of the ledger",
+        "redacted": "of the redacted ledger",
+        "copy": "of the ledger that the analyst may see",
+    }[source.rows_of]
+    redacted = (
+        "The redacted ledger has all rows of the curator's, without answers. Names of people, reasons and digests of "
+        "files are replaced by digests with a key that only the curator has; the same name has the same digest. An "
+        "answer is replaced by its salted digest, so that the curator could prove later which one it was."
+    )
     return (
+        *((redacted,) if source.rows_of == "redacted" else ()),
         f"Everything here, apart from the time and the program that wrote it, follows from {rows} {of}; the hash "
         f"{source.head} depends on every one of them, and on the declaration of the table. With the ledger, "
         "this command computes the statement again: python -m dpnb verify STATEMENT LEDGER",
