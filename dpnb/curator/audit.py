@@ -83,6 +83,7 @@ class AuditReplay(NotCopyable):
         self._before = NOTHING  # what was charged before the budget was divided
 
     def result(self) -> Audit:
+        """What was found."""
         rows = self._ledger.summaries()
         falling = []
         for charge in rows:
