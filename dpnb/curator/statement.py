@@ -248,8 +248,8 @@ def _number(unit: str, unit_type: UnitNameType | None, frames: Mapping[str, Any]
 
 
 def _unit(unit: str, tables: PrivateTables) -> str:
-    column = next(iter(tables.units.values())).column
-    return f"row {unit} of the file" if column is None else f"{column} {unit}"
+    declared = next(iter(tables.units.values()))
+    return f"row {unit} of the file" if declared.column is None else f"{declared.noun} {unit}"
 
 
 def _payers(account: Accountant) -> list[Accountant]:

@@ -6,7 +6,7 @@ import hashlib
 import itertools
 import json
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
@@ -33,6 +33,8 @@ from dpnb.ledger import charge as row
 from dpnb.ledger.chain import chain_start
 from dpnb.ledger.shared_rows import SharedRows
 from ledger.rows import tamper
+from ledger.test_format import asked
+from remote.people import connected, people
 from session.statements import EVERYTHING, KINDS, Divided, opened, used
 
 NAMES = ("zoe.quill", "victor.yang", "carol")
@@ -176,15 +178,14 @@ def by_hashes(ledger: str) -> list[str]:
     return found
 
 
-def by_values(ledger: str) -> list[int]:
-    """The counts that an attacker finds who computes the digest of each answer that a count may have."""
+def by_answers(stored: dict[str, Any], salts: Iterable[str | None]) -> list[bool]:
+    """The answers of a comparison that an attacker finds who computes the digest of both, with some salts."""
     found = []
-    for stored in rows_of(ledger):
-        for value in range(50) if stored["answer_digest"] else ():
-            for salt in ("", None, stored["salt"] or ""):
-                text = json.dumps({"value": value})
-                if hashlib.sha256(json.dumps([salt, text, None]).encode()).hexdigest() == stored["answer_digest"]:
-                    found.append(value)
+    for above in (True, False):
+        result = json.dumps({"threshold": "50", "above": above})
+        words = json.dumps([f"count of rows: {'above' if above else 'below'} 50 in this table", *[None] * 5])
+        if any(row.sealed(result, words, salt or "")[1] == stored["answer_digest"] for salt in salts):
+            found.append(above)
     return found
 
 
@@ -208,20 +209,18 @@ def test_names_cannot_be_found_by_trying_a_list_of_them(
     assert by_hashes(ledger)
 
 
-def test_an_answer_cannot_be_found_by_trying_all_counts(tmp_path: Path) -> None:
-    """The salt has 128 random bits; without it, or with one that is known, a small count is found."""
+def test_a_yes_or_no_cannot_be_found_by_trying_both(tmp_path: Path) -> None:
+    """The salt of an answer has 128 random bits, and is not in the redacted ledger."""
     path = tmp_path / "whole.dpnb"
     session = opened(path)
-    session.frame.count().release(mu=0.1)
+    session.above_threshold(50, epsilon=0.02, name="scan").ask(session.frame.count())
     _, ledger = given(str(path), tmp_path)
-    assert by_values(ledger) == []
-    salt, digest = row.sealed(json.dumps({"value": 17}), None, "")
-    assert salt == ""
-    tamper(Path(ledger), "UPDATE events SET answer_digest = ? WHERE id = 1", digest)
-    assert set(by_values(ledger)) == {17}  # control
-    with closing(Ledger.read_only_copy(str(path))) as whole:
-        salts = [one["salt"] for one in whole.stored([1])]
-    assert [len(str(one)) for one in salts] == [32]
+    (known,), (shown,) = ([one for one in rows_of(of) if one["kind"] == row.COMPARISON] for of in (str(path), ledger))
+    texts = [value for one in rows_of(ledger) for value in one.values() if isinstance(value, str)]
+    assert by_answers(shown, ["", None, *texts]) == []
+    assert len(known["salt"]) == 32
+    answer = json.loads(known["result"])["above"]
+    assert by_answers(shown, [known["salt"]]) == [answer]  # control: whoever has the salt tries both
 
 
 def test_every_key_is_another_one_and_no_analyst_sees_it(tmp_path: Path) -> None:
@@ -335,3 +334,28 @@ def test_a_kind_of_row_that_is_not_known_is_refused(tmp_path: Path, monkeypatch:
     with closing(Ledger.read_only_copy(session.ledger.path)) as ledger, pytest.raises(LedgerError):
         RedactedCopy(ledger, b"key")
     assert dpnb.__version__
+
+
+# --- every kind of row, and a ledger that is in use -------------------------------------------------------------------
+
+
+def test_every_kind_of_request_and_mechanism_can_be_redacted(tmp_path: Path) -> None:
+    asked(tmp_path / "whole.dpnb")
+    statement, ledger = given(str(tmp_path / "whole.dpnb"), tmp_path)
+    assert verify(statement, ledger).is_fine
+    redacted, whole = report_of(ledger, answers=True), report_of(str(tmp_path / "whole.dpnb"), answers=True)
+    assert [one.query for one in redacted.releases] == [one.query for one in whole.releases]
+    assert {one.answer for one in redacted.releases} == {None, "the answer is not in this copy"}
+    assert {one.error for one in redacted.releases} == {None}
+
+
+def test_a_ledger_is_redacted_while_a_service_uses_it(tmp_path: Path) -> None:
+    session = people(ledger=tmp_path / "people.dpnb")
+    with connected(session, tmp_path) as (remote, _):
+        remote.frame["age"].mean().release(mu=0.05)
+        statement, ledger = given(session.ledger.path, tmp_path)
+        remote.frame["age"].sum().release(mu=0.05)
+        assert len(remote.log) == 2
+    assert verify(statement, ledger).is_fine
+    assert verify(statement, session.ledger.path).is_fine
+    assert [one["kind"] for one in rows_of(session.ledger.path)] == ["release", "redaction", "release"]
