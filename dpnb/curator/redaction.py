@@ -48,7 +48,10 @@ ABSENT = ("request_id", "request_digest", "cell_id", "result", "words", "salt")
 AS_THEY_ARE = (row.VERSION, row.STATEMENT, row.CLOSE, *row.QUERIES)
 """Kinds of rows whose details, if they have any, say what the curator declared or the analyst planned."""
 
-AMOUNTS = {"grant", "mode", "ceiling", "cap", "parameters", "act", "amount", "until", "request", "row", "known"}
+AMOUNTS = {
+    *("grant", "mode", "ceiling", "cap", "parameters"),
+    *("act", "amount", "until", "request", "row", "known"),
+}
 """Entries of the details of grants and acts that are shown; others are hidden, or refused if they are unknown here."""
 
 
@@ -104,8 +107,7 @@ class RedactedCopy(RowsCopy):
         found = {name: self._entry(name, one, number, details) for name, one in details.items()}
         changed = {"details": json.dumps(found)}
         if kind == row.GRANT:
-            name = found["name"]
-            changed |= {"query_key": name, "request_key": row.digest(["grant", found["grant"], name])}
+            changed |= {"query_key": found["name"], "request_key": self._digest("key", stored["request_key"])}
         return changed
 
     def _entry(self, name: str, value: Any, number: int, details: Mapping[str, Any]) -> Any:
