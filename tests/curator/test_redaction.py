@@ -220,7 +220,7 @@ def test_a_yes_or_no_cannot_be_found_by_trying_both(tmp_path: Path) -> None:
     assert by_answers(shown, ["", None, *texts]) == []
     assert len(known["salt"]) == 32
     answer = json.loads(known["result"])["above"]
-    assert by_answers(shown, [known["salt"]]) == [answer]  # control: whoever has the salt tries both
+    assert by_answers(shown, [known["salt"]]) == [answer]  # control: somebody with the salt tries both
 
 
 def test_every_key_is_another_one_and_no_analyst_sees_it(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def test_a_later_session_keeps_what_was_stated_and_another_text_replaces_it(tmp_
     assert now.stated is not None
     assert (now.stated.text.facts, now.stated.unit_label) == ([("Title", "Stays in hospitals")], "patient")
     assert len(now.stated.times) == 2
-    assert "1 time before" in now.sections[0].paragraphs[-1]
+    assert "was replaced 1 time." in now.sections[0].paragraphs[-1]
 
 
 def test_a_statement_without_own_words_has_no_such_section() -> None:
@@ -141,7 +141,7 @@ def test_a_wrong_argument_is_refused(statement: Any) -> None:
         opened(statement=statement)
 
 
-def test_a_long_list_of_categories_is_cited_so_that_whoever_has_it_can_check(tmp_path: Path) -> None:
+def test_a_long_list_of_categories_is_cited_so_that_all_who_have_it_can_check(tmp_path: Path) -> None:
     codes, few = [f"Ä{number:05}" for number in range(15_000)], ["a", "b", 3]
     session = dpnb.Session(
         pd.DataFrame({"code": codes[:3], "few": ["a", "b", "a"]}),

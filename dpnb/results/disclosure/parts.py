@@ -98,7 +98,7 @@ class ReportedFilter(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class CitedCategories(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="cited categories"
 ):
-    """A long list of declared categories, which is not repeated: whoever has the list can check its digest."""
+    """A long list of declared categories, which is not repeated: everybody who has the list can check its digest."""
 
     count: Annotated[int, _about("The number of categories.")]
     first: Annotated[tuple[Key, ...], _about("The first of them.")]

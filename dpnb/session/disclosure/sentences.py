@@ -76,8 +76,7 @@ def _stated(report: Report) -> tuple[Section, ...]:
     since = f"The curator has stated this in these words since {days[-1]}"
     if earlier:
         since += (
-            f"; in other words, or with another word for a unit, {earlier:,} time{'s' if earlier > 1 else ''} before, "
-            f"first on {days[0]}"
+            f"; what was stated before, first on {days[0]}, was replaced {earlier:,} time{'s' if earlier > 1 else ''}"
         )
     return (Section(STATED, (*facts, f"{since}. The program that wrote this statement cannot check it.")),)
 
