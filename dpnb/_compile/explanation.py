@@ -55,7 +55,7 @@ def contribution(query: LinearQuery, unit: PrivacyUnit) -> str:
     parts = "; ".join(dict.fromkeys(text for part in query.parts for text in _part(part, query)))
     if unit.column is None:
         return f"one row adds {parts.replace(' for each row', '')}"
-    return f"one {unit.column} adds {parts} ({describe_bounds(query.contribution_bounds)})"
+    return f"one {unit.noun} adds {parts} ({describe_bounds(query.contribution_bounds)})"
 
 
 def uncounted(query: LinearQuery, unit: PrivacyUnit, units: Mapping[str, PrivacyUnit]) -> str | None:
@@ -72,9 +72,9 @@ def uncounted(query: LinearQuery, unit: PrivacyUnit, units: Mapping[str, Privacy
     texts = []
     if beyond:
         more = "".join(f", or beyond {limit}" for limit in beyond[1:])
-        texts.append(f"rows beyond {beyond[0]} of one {unit.column}{more}{',' if more else ''} are not counted")
+        texts.append(f"rows beyond {beyond[0]} of one {unit.noun}{more}{',' if more else ''} are not counted")
     if query.clip_squared is not None and (norm := query.contribution_bounds.max_norm) is not None:
-        texts.append(f"what one {unit.column} adds is scaled down to at most {norm:g} times the longest row")
+        texts.append(f"what one {unit.noun} adds is scaled down to at most {norm:g} times the longest row")
     return "; ".join(texts) or None
 
 
@@ -193,7 +193,7 @@ def _within(query: LinearQuery, unit: PrivacyUnit) -> list[str]:
         reason = reasons.get(WITHIN_RULES[node.function].bounds)
         if reason is not None and node.max_rows is not None:
             rows = f"{node.max_rows} row{'s' if node.max_rows > 1 else ''}"
-            found.append(f"{words(node)}: at most {rows} of one {unit.column} count, so {reason}")
+            found.append(f"{words(node)}: at most {rows} of one {unit.noun} count, so {reason}")
     return found
 
 
@@ -260,7 +260,7 @@ def _clipped(query: LinearQuery, unit: PrivacyUnit) -> str:
         if isinstance(feature, GradientFeature)
     ]
     if unit.column is not None:
-        texts.append(f"the contribution of one {unit.column}: {describe_bounds(query.contribution_bounds)}")
+        texts.append(f"the contribution of one {unit.noun}: {describe_bounds(query.contribution_bounds)}")
     return "; ".join(dict.fromkeys(texts)) or "nothing"
 
 

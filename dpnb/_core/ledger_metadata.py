@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec import UNSET
+from msgspec.structs import replace
 
 from dpnb._core.tables import PrivateTables
 from dpnb._plan.join import schema_of
@@ -22,8 +24,9 @@ from dpnb.accounting.individual import OnExhausted
 from dpnb.accounting.no_budget import NoBudget, budget_from_json
 from dpnb.errors import LedgerError, PlanError
 from dpnb.ledger import Ledger, refuse_unreadable
-from dpnb.ledger.declared import ADDED, Declared, added_to
+from dpnb.ledger.declared import ADDED, STATED, Declared, added_to
 from dpnb.ledger.queries import LedgerQueries, stored_ledger
+from dpnb.results.disclosure.stated import Stated
 from dpnb.schema import Categories, ColumnType, Key, Schema
 
 NOT_PRIVATE = "NOT PRIVATE: seeded test noise"
@@ -49,13 +52,14 @@ class LedgerMetadata:
     tables: PrivateTables
     notice: str | None  # a value of `NOISE`: a warning that answers are not real or not private
     on_exhausted: OnExhausted | None  # None under worst-case accounting
+    stated: Stated | None = None  # in the curator's own words, which rows of the ledger have
 
     def to_dict(self) -> dict[str, str]:
         """The metadata as stored in the ledger."""
         return {
             "session_name": self.name,
             "schema": _as_text(self.tables.schemas),
-            "privacy_unit": _as_text(self.tables.units),
+            "privacy_unit": _as_text({name: replace(unit, label=UNSET) for name, unit in self.tables.units.items()}),
             **({ADDED: _as_text({"": self.tables.added})} if self.tables.added else {}),
             **({"missing": _as_text({"": self.tables.missing})} if self.tables.missing else {}),
             "noise": next(code for code, notice in NOISE.items() if notice == self.notice),
@@ -70,7 +74,8 @@ class LedgerMetadata:
             tables.added = added_to(stored)
             tables.missing = msgspec.json.decode(stored.get("missing", "[]"), type=tuple[str, ...])
             on_exhausted = msgspec.convert(stored.get("on_exhausted"), OnExhausted | None)
-            metadata = cls(stored["session_name"], tables, NOISE[stored["noise"]], on_exhausted)
+            stated = msgspec.json.decode(stored.get(STATED, "null"), type=Stated | None)
+            metadata = cls(stored["session_name"], tables, NOISE[stored["noise"]], on_exhausted, stated)
         except (KeyError, TypeError, ValueError, AttributeError, msgspec.MsgspecError):
             metadata = None
         # Another version of dpnb may have written more than is read here.
@@ -80,6 +85,8 @@ class LedgerMetadata:
                 "that its sessions use"
             )
         metadata.tables.clips_units = metadata.on_exhausted == "clip"
+        if metadata.stated is not None:
+            metadata.tables.label_units(metadata.stated.unit_label)
         return metadata
 
 
@@ -131,7 +138,7 @@ def expected_tables(path: str, wanted: Mapping[str, str]) -> PrivateTables:
 
 def refuse_changed(ledger: Ledger, expected: PrivateTables) -> None:
     """Refuse to go on if another session has changed the tables of a ledger while this one read their rows."""
-    now = LedgerMetadata.from_dict(ledger.metadata, ledger.path).tables
+    now = LedgerMetadata.from_dict(ledger.declared.metadata, ledger.path).tables
     if (now.schemas, now.units, now.added) != (expected.schemas, expected.units, expected.added):
         ledger.close()
         raise LedgerError(

@@ -22,6 +22,15 @@ ADDED = "added"
 """The metadata of the added columns; absent without any."""
 
 
+STATED = "stated"
+"""The metadata of what the curator states about the table, which rows have; it may change at any time."""
+
+
+def before_stated(metadata: Mapping[str, str]) -> dict[str, str]:
+    """The metadata without what the curator states."""
+    return {name: text for name, text in metadata.items() if name != STATED}
+
+
 class Declared(NamedTuple):
     """What is declared."""
 

@@ -18,6 +18,7 @@ from dpnb.ledger import charge as row
 from dpnb.ledger.chain import ChainHead
 from dpnb.ledger.charge import ANSWER_COLUMNS, Charge, chained_hash, charge_of, sealed, summary_of
 from dpnb.ledger.connection import MEMORY, refuse_unreadable
+from dpnb.ledger.declared import STATED, before_stated
 from dpnb.ledger.ledger import Ledger
 from dpnb.ledger.node import parent_launch
 from dpnb.ledger.queries import INSERT, MAX_STORED, UPDATE, end_of
@@ -31,8 +32,13 @@ class ReadOnlyLedger(Ledger):
     _writing = "must be charged by its session; this is a copy; nothing was charged"
 
     def __init__(self, path: str, metadata: Mapping[str, str], parameters: Mapping[str, str]) -> None:
-        super().__init__(MEMORY, metadata, parameters)
-        self.path = path
+        super().__init__(MEMORY, before_stated(metadata), parameters)
+        self.path, self._stated = path, metadata.get(STATED)
+
+    def stated(self, count: int | None = None) -> str | None:
+        """What the curator stated when the copy was made, if it has no rows about that."""
+        found = super().stated(count)
+        return self._stated if found is None and count is None else found
 
     @property
     def short_name(self) -> str:
@@ -61,6 +67,7 @@ class RowsCopy(ReadOnlyLedger):
 
     def __init__(self, ledger: Ledger, rows: int | None = None) -> None:
         super().__init__(ledger.path, *ledger.created)
+        self._stated = ledger._stated if isinstance(ledger, ReadOnlyLedger) else None
         with ledger.lock.checked():
             count = ledger.count if rows is None else rows
             if not 0 <= count <= ledger.count:

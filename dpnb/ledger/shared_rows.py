@@ -22,6 +22,7 @@ from dpnb.ledger import charge as row
 from dpnb.ledger.chain import chain_start
 from dpnb.ledger.charge import ChargeSummary, chained_hash
 from dpnb.ledger.connection import refuse_unreadable
+from dpnb.ledger.declared import before_stated
 from dpnb.ledger.ledger import Ledger
 from dpnb.ledger.node import ROOT, is_node, parent_launch
 from dpnb.ledger.origin import RequestOrigin
@@ -56,7 +57,7 @@ class SharedRows(NotCopyable):
     ) -> None:
         self._ledger, self._root = ledger, root
         known = ledger.metadata if metadata is None else metadata
-        start = chain_start(ledger.path, known, ledger.parameters if parameters is None else parameters)
+        start = chain_start(ledger.path, before_stated(known), ledger.parameters if parameters is None else parameters)
         self._chain = bytearray.fromhex(start.hash)  # the hashes of rows 0, 1, ...
         self._columns = tuple(name for name in SHARED_COLUMNS if shows_actors or name != "actor")
         self._ids: list[int] = []  # ids in the ledger of rows 1, 2, ...

@@ -90,7 +90,7 @@ class AnswerReader(NotCopyable):
 
     def _with_answer(self, charge: Charge) -> Words:
         answer = None
-        if charge.kind == RELEASE and charge.status == "released":
+        if charge.kind == RELEASE and charge.measurement is not None:
             request = request_of(charge)
             query = self._tables.compile(request.plan)
             charges = self.observations_of(charge)

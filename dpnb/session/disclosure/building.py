@@ -17,7 +17,7 @@ from dpnb._core.ledger_metadata import LedgerMetadata, with_limit
 from dpnb._core.pricing.public_knowledge import PublicSizes
 from dpnb.errors import printable
 from dpnb.ledger import Ledger, node_of
-from dpnb.ledger.declared import Declared, added_to, before_added
+from dpnb.ledger.declared import STATED, Declared, added_to, before_added, before_stated
 from dpnb.ledger.replica import ReplicaLedger, RowsCopy
 from dpnb.ledger.shared_rows import SharedRows
 from dpnb.mechanisms.randomness import SystemNoiseSource
@@ -71,6 +71,7 @@ def build(rows: Ledger, scope: StatementScope, written: Written, *, answers: boo
         written=written,
         subject=Subject(printable(metadata.name), scope.analyst, answers),
         notice=notice,
+        stated=metadata.stated,
         sections=(),  # the texts are written below, from all that is here
         unit=unit_of(account, metadata.tables),
         guarantee=guarantee_of(account, metadata),
@@ -85,7 +86,7 @@ def build(rows: Ledger, scope: StatementScope, written: Written, *, answers: boo
         methods_paragraph="",
         registry_entry="",
         source=Source(
-            "copy" if scope.is_copy else "ledger",
+            "copy" if scope.is_copy else "redacted" if rows.is_redacted else "ledger",
             len(charges),
             rows.head,
             charges[0].time if charges else None,
@@ -115,12 +116,17 @@ def _as_stated(metadata: Mapping[str, str], least: Declared, stated: Collection[
 
 @contextmanager
 def rows_for(
-    ledger: Ledger, scope: StatementScope, count: int | None = None, stated: Collection[tuple[str, str]] | None = None
+    ledger: Ledger,
+    scope: StatementScope,
+    count: int | None = None,
+    stated: Collection[tuple[str, str]] | None = None,
+    texts: int | None = None,
 ) -> Iterator[Ledger | None]:
     """The rows of a whole ledger that a statement is about, as the session of its analyst has them.
 
     `count` is their number, by default all; None if there are fewer, or no part is reserved for the analyst.  A copy
     does not say when columns were added after its last row: it has those of the tables and columns that are `stated`.
+    Nor does it say when the curator stated something: it has what was stated at the time of number `texts`.
     """
     if not scope.is_copy:
         fits = count is None or 0 <= count <= ledger.count
@@ -128,6 +134,9 @@ def rows_for(
             yield rows if fits else None
         return
     metadata, parameters, root = ledger.metadata, ledger.parameters, ""
+    if texts is not None:
+        words = ledger.stated(texts)
+        metadata = {**before_stated(metadata), **({} if words is None else {STATED: words})}
     if scope.analyst is not None:
         part = part_of(ledger, scope.analyst)
         if part is None:
