@@ -52,19 +52,24 @@ df = session.frame
 session"""
 CELLS = {
     "table": TABLE,
-    "session": SESSION,
+    "first": SESSION,
+    "preview": "df.describe()",
     "describe": "df.describe().release(mu=0.25)",
+    "share": "(df['docvis'] > 0).groupby(df['year']).mean().release(mu=0.1).plot()",
     "bins": "days = ['2024-01-01', '2024-04-01', '2024-07-01', '2024-10-01', '2025-02-01']\n"
     "dpnb.cut(df['seen'], days).value_counts().release(mu=0.1)",
     "box": "df.boxplot('age', by='year').release(mu=0.4).plot()",
     "heat": "df.plot.hexbin('age', 'hhninc').release(mu=0.3).plot()",
+    "intervals": "df.groupby('year')['docvis'].mean().release(mu=0.4)",
+    "coefficients": "df.regress('docvis ~ age + female + educ').release(mu=0.4).plot()",
+    "refusal": "df['hhninc'].median().release(mu=5)",
 }
-SIZES = {"bins": (1920, 1080)}
-DARK = {"heat"}
+SIZES = {"": (1280, 800), "-wide": (1920, 1080)}
+THEMES = {"": "JupyterLab Light", "-dark": "JupyterLab Dark"}
 
 
 def main() -> None:
-    """Act it out once."""
+    """Act it out once at each size."""
     chromium = find_chromium() or sys.exit(REMEDY)
     folder = Path(tempfile.mkdtemp())
     home, root = folder / "home", folder / "root"
@@ -73,40 +78,44 @@ def main() -> None:
     with running_lab(home, root) as url, sync_playwright() as playwright:
         notebook = nbformat.v4.new_notebook(cells=cells, metadata=kernel)
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        for size in [(1280, 800), (1920, 1080)]:
-            name = f"study-{size[0]}.ipynb"
+        for suffix, (width, height) in SIZES.items():
+            folder = root / f"at{suffix}"
+            folder.mkdir()
+            name = f"at{suffix}/study.ipynb"
             nbformat.write(notebook, root / name)
-            width, height = size
             page = browser.new_page(viewport={"width": width, "height": height})
             lab = Lab(page, url, root)
             lab.open(name)
             page.evaluate("() => window.jupyterapp.shell.collapseLeft()")
-            act(lab, [one for one in CELLS if SIZES.get(one, (1280, 800)) == size])
+            act(lab, suffix)
             page.close()
         browser.close()
-    shutil.rmtree(folder)
+    shutil.rmtree(home.parent)
 
 
-def act(lab: Lab, names: list[str]) -> None:
-    """Run the cells of one size, and keep a picture of each."""
+def act(lab: Lab, suffix: str) -> None:
+    """Run the cells, and keep a picture of each in each theme."""
     for index, name in enumerate(CELLS):
-        if name in ("table", "session"):
-            lab.run(index)
-        if name not in names or name in ("table", "session"):
-            continue
-        lab.set_theme("JupyterLab Dark" if name in DARK else "JupyterLab Light")
         lab.run(index)
+        if name == "table":
+            continue
         cell = lab.page.locator(".jp-Cell").nth(index)
-        if name in ("box", "heat"):
+        if ".plot()" in CELLS[name]:
             cell.locator(".js-plotly-plot").wait_for()
-        cell.evaluate("node => node.scrollIntoView({ block: 'start' })")
-        lab.wait_until_still()
-        keep(lab.page.screenshot(), f"look-{name}{''.join(sys.argv[1:])}")
-    lab.set_theme("JupyterLab Light")
+        for ending, theme in THEMES.items():
+            lab.set_theme(theme)
+            cell.evaluate("node => node.scrollIntoView({ block: 'start' })")
+            lab.wait_until_still()
+            keep(lab.page.screenshot(), f"look-{name}{suffix}{ending}{''.join(sys.argv[1:])}")
 
 
 def keep(picture: bytes, name: str) -> None:
     """Keep a picture, small and with few colours."""
+    import os
+
+    if os.environ.get("FULL"):
+        Path(os.environ["FULL"], f"{name}.png").write_bytes(picture)
+        return
     from PIL import Image  # only where pictures are drawn
 
     whole = Image.open(io.BytesIO(picture)).convert("RGB")
