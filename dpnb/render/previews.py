@@ -45,14 +45,16 @@ def _preview(preview: Preview) -> Shown:
     html = {"cost": cost_html(preview.cost, preview.cost_fraction)}
     if preview.count_needed:
         html["release first"] = _first_html(preview.count_needed, preview)
-    facts, lines, table = _facts(preview), [], error_table(preview)
-    if table is not None:
-        head, *rows = table
-        errors, note = table_part(head, rows, left=1), error_note(preview)
-        facts = [(name, f"below, {note}" if name == ERROR else text) for name, text in facts]
-        lines, html[ERROR] = errors.lines, f"{errors.html}<div>{escape(note)}</div>"
-    shown = facts_part(facts, 19, links=_links(preview), html=html)
-    return Shown(preview.notice, preview.description, NOT_RELEASED, [ShownPart([*shown.lines, *lines], shown.html)])
+    facts, links, table = _facts(preview), _links(preview), error_table(preview)
+    if table is None:
+        return Shown(preview.notice, preview.description, NOT_RELEASED, [facts_part(facts, 19, links=links, html=html)])
+    note, errors = error_note(preview), table_part(table[0], table[1:], left=1)
+    facts = [(name, note if name == ERROR else text) for name, text in facts]
+    html[ERROR] = f"{errors.html}<div>{escape(note)}</div>"
+    below = [name for name, _ in facts].index(ERROR) + 1
+    lines = [*facts_part(facts[:below], 19).lines, *errors.lines, *facts_part(facts[below:], 19).lines]
+    shown = ShownPart(lines, facts_part(facts, 19, links=links, html=html).html)
+    return Shown(preview.notice, preview.description, NOT_RELEASED, [shown])
 
 
 @shown_as(Previews)
