@@ -22,7 +22,7 @@ from ui.lab import Lab
 from ui.server import running_lab
 
 IMAGES = Path(__file__).resolve().parents[2] / "docs" / "images"
-WIDTH = 960
+WIDTH = 880
 """Pixels of a picture: two are beside each other on the page."""
 
 TABLE = """%load_ext dpnb
@@ -64,8 +64,11 @@ CELLS = {
     "coefficients": "df.regress('docvis ~ age + female + educ').release(mu=0.4).plot()",
     "refusal": "df['hhninc'].median().release(mu=5)",
 }
+WIDE = ("first", "preview", "describe", "share", "coefficients")
+"""Also drawn at the second size."""
+
 SIZES = {"": (1280, 800), "-wide": (1920, 1080)}
-THEMES = {"": "JupyterLab Light", "-dark": "JupyterLab Dark"}
+THEMES = ("JupyterLab Light", "JupyterLab Dark")
 
 
 def main() -> None:
@@ -79,9 +82,8 @@ def main() -> None:
         notebook = nbformat.v4.new_notebook(cells=cells, metadata=kernel)
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         for suffix, (width, height) in SIZES.items():
-            folder = root / f"at{suffix}"
-            folder.mkdir()
-            name = f"at{suffix}/study.ipynb"
+            name = f"at{suffix}/study.ipynb"  # a ledger for each
+            (root / name).parent.mkdir()
             nbformat.write(notebook, root / name)
             page = browser.new_page(viewport={"width": width, "height": height})
             lab = Lab(page, url, root)
@@ -90,37 +92,36 @@ def main() -> None:
             act(lab, suffix)
             page.close()
         browser.close()
-    shutil.rmtree(home.parent)
+    shutil.rmtree(folder)
 
 
 def act(lab: Lab, suffix: str) -> None:
-    """Run the cells, and keep a picture of each in each theme."""
+    """Run the cells, and keep a picture of each."""
     for index, name in enumerate(CELLS):
         lab.run(index)
-        if name == "table":
+        if name == "table" or (suffix and name not in WIDE):
             continue
         cell = lab.page.locator(".jp-Cell").nth(index)
         if ".plot()" in CELLS[name]:
             cell.locator(".js-plotly-plot").wait_for()
-        for ending, theme in THEMES.items():
+        seen = []
+        for theme in THEMES:
             lab.set_theme(theme)
             cell.evaluate("node => node.scrollIntoView({ block: 'start' })")
             lab.wait_until_still()
-            keep(lab.page.screenshot(), f"look-{name}{suffix}{ending}{''.join(sys.argv[1:])}")
+            seen.append(lab.page.screenshot())
+        keep(*seen, f"look-{name}{suffix}{''.join(sys.argv[1:])}")
 
 
-def keep(picture: bytes, name: str) -> None:
-    """Keep a picture, small and with few colours."""
-    import os
-
-    if os.environ.get("FULL"):
-        Path(os.environ["FULL"], f"{name}.png").write_bytes(picture)
-        return
+def keep(light: bytes, dark: bytes, name: str) -> None:
+    """Keep both halves of a page, the left one in the light theme, small and with few colours."""
     from PIL import Image  # only where pictures are drawn
 
-    whole = Image.open(io.BytesIO(picture)).convert("RGB")
+    whole, other = (Image.open(io.BytesIO(seen)).convert("RGB") for seen in (light, dark))
+    right = (whole.width // 2, 0, whole.width, whole.height)
+    whole.paste(other.crop(right), right[:2])
     small = whole.resize((WIDTH, round(whole.height * WIDTH / whole.width)), Image.Resampling.LANCZOS)
-    few = small.quantize(128, method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)  # it keeps the gauge's green
+    few = small.quantize(64, method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)  # it keeps the gauge's green
     few.save(IMAGES / f"{name}.png", optimize=True)
 
 

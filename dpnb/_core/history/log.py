@@ -288,7 +288,7 @@ class RequestLog:
 
     def _titles_of(self, ids: list[int], rows: list[_Row]) -> list[str]:
         """The titles of rows that are shown: they follow from the request, so they are not stored."""
-        named = [(number, row[QUERY]) for number, row in zip(ids, rows, strict=True)]
+        named = [(number, str(row[QUERY])) for number, row in zip(ids, rows, strict=True)]
         missing = [one for one in named if one not in self._titles]
         for start in range(0, len(missing), MAX_STORED):
             words = dict(missing[start : start + MAX_STORED])

@@ -208,4 +208,4 @@ class Changes(Generic[E]):
         if len(values) < 2:
             raise RequestError(f"{verb}: needs several numbers; got {self.description}")
         first = order[0]
-        return math.nan if math.isnan(values[first]) else plain(labels[first])  # type: ignore[no-any-return]
+        return math.nan if math.isnan(values[first]) else plain(labels[first])
