@@ -64,7 +64,7 @@ CELLS = {
     "coefficients": "df.regress('docvis ~ age + female + educ').release(mu=0.4).plot()",
     "refusal": "df['hhninc'].median().release(mu=5)",
 }
-WIDE = ("first", "preview", "describe", "share", "coefficients")
+WIDE = ("first", "preview", "describe")
 """Also drawn at the second size."""
 
 SIZES = {"": (1280, 800), "-wide": (1920, 1080)}
