@@ -97,7 +97,7 @@ def snapshot(session: HasCore, *, compared: bool = False) -> protocol.SessionSna
             notice_explanation=_notice_explanation(core.notice),
             connection=connection_of(core.connection),
             guarantee=core.guarantee,
-            promise=PROMISE if account.guarantee.has_budget else core.guarantee,
+            promise=promise_of(core),
             headlines=_headlines(headroom, spent, loss, comparison),
             filter=account.guarantee.filter_name,
             gauges=[headroom, *([] if reserve is None else [reserve]), loss],
@@ -124,6 +124,11 @@ def snapshot(session: HasCore, *, compared: bool = False) -> protocol.SessionSna
             refusals=list(log.refusals),
             budget_requests=_budget_requests(account),
         )
+
+
+def promise_of(core: SessionCore) -> str:
+    """The guarantee for a reader who knows none of its terms; the guarantee itself where there is no budget."""
+    return PROMISE if core.account.guarantee.has_budget else core.guarantee
 
 
 def _budget_requests(account: Accountant) -> list[protocol.BudgetRequestEntry]:
