@@ -13,7 +13,10 @@ F = TypeVar("F", bound=Callable[..., None])
 
 
 def explains_missing(
-    line: str, meanings: Mapping[str, str], conceal: Callable[[Any], Any] | None = None
+    line: str,
+    meanings: Mapping[str, str],
+    conceal: Callable[[Any], Any] | None = None,
+    remark: Callable[[Any], str] | None = None,
 ) -> Callable[[F], F]:
     """Decorate a constructor, whose missing arguments are then explained.
 
@@ -26,6 +29,8 @@ def explains_missing(
     conceal : callable, optional
         Applied to the first of these arguments, since tracebacks of errors in the constructor include this call: a
         table must not be in them.
+    remark : callable, optional
+        What follows the call, of the first of these arguments.
     """
 
     def decorate(function: F) -> F:
@@ -34,6 +39,7 @@ def explains_missing(
 
         @wraps(function)
         def construct(self: object, *arguments: Any, **options: Any) -> None:
+            first = arguments[0] if arguments else options.get(required[0])
             if conceal is not None:
                 if arguments:
                     arguments = (conceal(arguments[0]), *arguments[1:])
@@ -43,7 +49,10 @@ def explains_missing(
             missing = [name for name in required if name not in given]
             if missing:
                 what = "; ".join(f"{name} is missing: {meanings[name]}" for name in missing)
-                raise MissingArgument(f"{type(self).__name__}: {what}; write for example {line}")
+                more = "" if remark is None else remark(first)
+                del first, arguments, options  # not in the traceback
+                raise MissingArgument(f"{type(self).__name__}: {what}; write for example {line}{more}")
+            del first
             function(self, *arguments, **options)
 
         return construct  # type: ignore[return-value]  # the same signature

@@ -47,6 +47,22 @@ REQUIRED = {
 """What the required arguments of a session are."""
 
 
+MAX_COLUMNS = 30
+"""Columns that are repeated."""
+
+
+def remark_on(table: object) -> str:
+    """The names of a table's columns, and what drafts their declaration; empty if they are not known."""
+    if type(table).__name__ != "DataFrame":  # of pandas, polars or an engine
+        return ""
+    columns = list(getattr(table, "columns", []))
+    names = [repr(name) for name in columns[:MAX_COLUMNS]] + ["..."] * (len(columns) > MAX_COLUMNS)
+    return (
+        f"; the columns of this table are {', '.join(names)}; python -m dpnb draft table.csv, in a terminal outside of "
+        "Jupyter, writes a declaration to complete"
+    )
+
+
 def checked_name(name: object) -> str:
     """A name of a session, which is also used as a file name."""
     if isinstance(name, str) and NAME.fullmatch(name):

@@ -26,6 +26,13 @@ class Arrangements:
 
     if TYPE_CHECKING:
 
+        @property
+        def answer(self) -> Any:
+            """The recorded answer."""
+
+        def _has_answer(self) -> bool:
+            """Whether it was released."""
+
         def _arranged(self, name: str, **options: tuple[object, object]) -> ArrangedQuery:
             """The query, with one more method that is called on its answer; the options with their defaults."""
 
@@ -153,15 +160,15 @@ class Arrangements:
         return self._arranged("idxmin")
 
     @property
-    def plot(self) -> QueryPlot:
-        """As `dpnb.Answer.plot`, of the answer when the query is released; the charge is that of the query.
+    def plot(self) -> Any:
+        """As `dpnb.Answer.plot`: of the answer if the query was released, otherwise when it is, for its charge.
 
         Examples
         --------
         >>> df.groupby("plan").size().plot.bar().description
         "count of rows by plan, then .plot(kind='bar')"
         """
-        return QueryPlot(self._arranged)
+        return self.answer.plot if self._has_answer() else QueryPlot(self._arranged)
 
 
 class QueryPlot:
@@ -297,6 +304,9 @@ class ArrangedQuery(Arrangements, PreviewedOnDisplay):
     def answer(self) -> Any:
         """The methods called on the recorded answer of the query; see `dpnb.Query.answer`.  Free."""
         return self._applied(self.query.answer)
+
+    def _has_answer(self) -> bool:
+        return bool(self.query._has_answer())
 
     def _arranged(self, name: str, **options: tuple[object, object]) -> ArrangedQuery:
         return ArrangedQuery(self.query, (*self.steps, step(name, options)))

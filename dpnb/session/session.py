@@ -36,6 +36,7 @@ from dpnb._core.options import (
     checked_version,
     filter_of,
     ledger_path,
+    remark_on,
     warn_of_texts,
     warn_of_types,
     warn_of_units,
@@ -229,7 +230,7 @@ class Session(BaseSession):
     True
     """
 
-    @explains_missing(EXAMPLE, REQUIRED, UnreadTables.with_tables)
+    @explains_missing(EXAMPLE, REQUIRED, UnreadTables.with_tables, remark_on)
     def __init__(
         self,
         table: Any,

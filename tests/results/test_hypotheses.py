@@ -161,6 +161,7 @@ def test_a_test_is_displayed_and_exported(df: Any) -> None:
     found = df.groupby("arm")["well"].mean().release(mu=0.3).test()
     text = str(found)
     assert "null hypothesis: in the population, mean of well by arm is the same for new and old" in text.splitlines()
+    assert "the estimate is that of new minus that of old" in text
     assert "rejected at level 0.05" in text
     assert "95% population interval" in text
     assert "rejected at level 0.05" in found._repr_html_()

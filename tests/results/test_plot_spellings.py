@@ -78,10 +78,11 @@ def test_a_query_is_drawn_when_it_is_released() -> None:
     assert drawn.description.endswith("then .plot(title='Groups', kind='bar')")
     assert session.headroom == 1
     figure = drawn.release(mu=0.1)
+    assert query.plot().to_plotly_json()["data"] == figure.to_plotly_json()["data"]  # it was released
     assert "Groups" in figure.layout.title.text
     assert figure.to_plotly_json()["data"] == query.answer.plot.bar().to_plotly_json()["data"]
     left = session.headroom
-    for refused in (query.plot.box, lambda: query.plot(color="red"), lambda: query.plot.bar(kind="pie")):
+    for refused in (lambda: query.plot.box(), lambda: query.plot(color="red"), lambda: query.plot.bar(kind="pie")):
         with pytest.raises((RequestError, AnswerAttributeError, TypeError)):
             refused()
     assert session.headroom == left

@@ -113,6 +113,11 @@ class Exports:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         """The estimates without their intervals; refused where pandas would lose their groups too, and to tests."""
+        self._refuse_callers()
+        return np.array(self.estimate, dtype=dtype)
+
+    def _refuse_callers(self) -> None:
+        """Refuse to be numbers for a test or a table, which would lose the noise, the groups or the intervals."""
         test = calling_test()
         if test is not None:
             raise RequestError(
@@ -125,7 +130,6 @@ class Exports:
                 f"pandas: a table made from {self.description} itself would have neither its groups nor its intervals; "
                 "use .to_pandas(), which has both, or .estimate, which has the groups"
             )
-        return np.array(self.estimate, dtype=dtype)
 
     def to_csv(self, path_or_buf: Any = None, **options: Any) -> str | None:
         """The table of `to_pandas` as CSV: written to a file, or returned as a str without `path_or_buf`.

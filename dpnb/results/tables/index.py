@@ -170,7 +170,14 @@ RELEASED_ONLY = frozenset(
 )
 """Attributes that only a released answer has."""
 
-MEANT = {"value": "estimate", "values": "estimate", "result": "estimate", "ci": "interval", "conf_int": "interval"}
+MEANT = {
+    "value": "estimate",
+    "values": "estimate",
+    "result": "estimate",
+    **dict.fromkeys(["ci", "conf_int", "low", "lower", "high", "upper"], "interval"),
+    **dict.fromkeys(["se", "bse", "sem", "stderr", "std_err"], "to_pandas()['noise_scale']"),
+    **dict.fromkeys(["p", "pvalue", "pvalues", "p_value"], "test(...)"),
+}
 """Names that analysts try, and the attribute that they mean."""
 
 
