@@ -1,4 +1,4 @@
-"""Required arguments that are missing: what they are, with a line to copy, where Python only names them."""
+"""Arguments that are missing or of another kind: what they are, with a line to copy, where Python only names them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,25 @@ from typing import Any, TypeVar
 from dpnb.errors import MissingArgument
 
 F = TypeVar("F", bound=Callable[..., None])
+
+COLUMN_TYPES = "dpnb.Bounded(low, high), dpnb.Categories([...]), dpnb.Dates(first, last) or dpnb.Text()"
+
+BY_TYPE = {
+    bool: "dpnb.Categories([True, False])",
+    int: "dpnb.Bounded(low, high, integer=True)",
+    float: "dpnb.Bounded(low, high)",
+    str: "dpnb.Categories([...])",
+}
+"""What declares a column of the values of a Python type."""
+
+
+def meant_column(given: object) -> str:
+    """What was probably meant by something that is no declaration of a column, to append to an error's text."""
+    if isinstance(given, type) and given in BY_TYPE:
+        return f"; write {BY_TYPE[given]}"
+    if isinstance(given, tuple) and len(given) == 2 and all(type(end) in (int, float) for end in given):
+        return f"; write dpnb.Bounded{given!r}"
+    return "; write dpnb.Categories([...])" if isinstance(given, list | range) else ""
 
 
 def explains_missing(

@@ -42,7 +42,8 @@ REQUIRED = {
     "name": "the name of the table, under which its ledger <name>.dpnb keeps what was charged",
     "budget": "the total privacy loss of everything that is released from the table",
     "schema": "the columns that queries may use, each with its public bounds or categories, which are never computed "
-    "from the rows; columns that are not named cannot be queried",
+    "from the rows; columns that are not named cannot be queried; python -m dpnb draft table.csv drafts a declaration "
+    "of a table's columns",
 }
 """What the required arguments of a session are."""
 

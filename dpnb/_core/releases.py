@@ -289,7 +289,8 @@ class _PipelineReference(NotCopyable):
         if isinstance(answer, RegressionAnswer):
             if answer.numbers.unknown is not None:
                 raise PlanError(
-                    f"population: the coefficients are not known; got the {answer.description}; refine the answer first"
+                    f"population: the coefficients are not known yet in the {answer.description}; refine the answer "
+                    "first, as in answer.refine(share=0.1)"
                 )
             coefficients = released_coefficients(self._reader.least_squares)
             plan, view = scores_query(self.query, answer.view, *known, coefficients)

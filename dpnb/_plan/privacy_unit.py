@@ -140,8 +140,9 @@ def privacy_unit_from(
         and (limits.max_groups is None or limits.max_rows_per_group is None)
     ):
         raise SchemaError(
-            f"max_rows_per_unit: required with privacy_unit={column!r}; give the number of rows of one unit that may "
-            "count, or bound a unit by max_norm_per_unit=, or by max_groups_per_unit= with max_rows_per_group="
+            f"max_rows_per_unit: required with privacy_unit={column!r}; give the number of rows of one {column} that "
+            "may count, as in max_rows_per_unit=5 (others are left out, and a larger number needs more noise), or "
+            "bound a unit by max_norm_per_unit=, or by max_groups_per_unit= with max_rows_per_group="
         )
     if column in schema:
         raise SchemaError(

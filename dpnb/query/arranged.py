@@ -318,7 +318,7 @@ class ArrangedQuery(Arrangements, PreviewedOnDisplay):
 
     @safe_repr
     def __repr__(self) -> str:
-        return f"<query: {self.description}; .preview() is free, .release(mu=...) is charged>"
+        return f"<query: {self.description}; .preview() is free, .release(share=...) is charged>"
 
 
 def step(name: str, options: Mapping[str, tuple[object, object]]) -> tuple[str, dict[str, Any]]:

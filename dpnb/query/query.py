@@ -306,4 +306,4 @@ class Query(RecordedAnswers, Previewable, Arrangements, SelectionMethods):
 
     @safe_repr
     def __repr__(self) -> str:
-        return f"<query: {self.description}; .preview() is free, .release(mu=...) is charged>"
+        return f"<query: {self.description}; .preview() is free, .release(share=...) is charged>"

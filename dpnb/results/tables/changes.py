@@ -203,7 +203,7 @@ class Changes(Generic[E]):
         return later, self._part(self.description, slice(None, -shift), whole, keys=later.keys)
 
     def _extreme_label(self, verb: str, *, ascending: bool) -> Key | tuple[Key, ...]:
-        labels, values = self.index, self.arrays.value.ravel().tolist()
+        labels, values = self.index, self.arrays.displayed.ravel().tolist()
         order = order_of(values, ascending)
         if len(values) < 2:
             raise RequestError(f"{verb}: needs several numbers; got {self.description}")

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from dpnb._plan.suggestions import calling_function, calling_test
 from dpnb.errors import AnswerAttributeError, RequestError
 from dpnb.results.display import to_latex, to_markdown, to_picture
+from dpnb.results.tables.index import refuse_drawing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -124,6 +125,7 @@ class Exports:
                 f"{test}: would take {self.description} as exact, and find too much; use .test(...) of the answer, "
                 "which knows of its noise, or .estimate where the numbers themselves are meant"
             )
+        refuse_drawing(self)
         library, function = calling_function() or ("", "")
         if library == "pandas" and function in CONSTRUCTORS:
             raise RequestError(

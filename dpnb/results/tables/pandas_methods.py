@@ -362,7 +362,7 @@ class PandasMethods(Changes[E]):
         if isinstance(by, list | tuple) and len(by) == 1:
             by = by[0]
         by = plain(by)
-        values = self.arrays.value
+        values = self.arrays.displayed
         if not self._is_table:
             column = "estimate" if by is None else by
             if not isinstance(column, str) or column not in COLUMNS:
