@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from dpnb._compile.features import (
     BY_UNIT,
@@ -50,12 +50,29 @@ SUMMARISED = (Moments, DeviationProducts, UnitProducts, ScoreSums)
 """Aggregations of many numbers, of which one is explained."""
 
 
+SCALED = ", scaled to -1 ... 1"
+ALONE = "1 for each row, and at most 1 to each sum and product of "
+"""How the contribution to moments begins and ends."""
+
+
 def contribution(query: LinearQuery, unit: PrivacyUnit) -> str:
     """The contribution of one unit, in one line."""
-    parts = "; ".join(dict.fromkeys(text for part in query.parts for text in _part(part, query)))
+    parts = "; ".join(_said_once(dict.fromkeys(text for part in query.parts for text in _part(part, query))))
     if unit.column is None:
         return f"one row adds {parts.replace(' for each row', '')}"
     return f"one {unit.noun} adds {parts} ({describe_bounds(query.contribution_bounds)})"
+
+
+def _said_once(texts: Iterable[str]) -> list[str]:
+    """The contributions to the moments of single columns, as a description of many has them, as one text."""
+    said: list[str] = []
+    for text in texts:
+        before = said[0] if said else ""
+        if text.startswith(ALONE) and before.startswith(ALONE):
+            said[0] = f"{before.removesuffix(SCALED)}, of {text.removeprefix(ALONE)}"
+        else:
+            said.insert(0 if text.startswith(ALONE) else len(said), text)
+    return said
 
 
 def uncounted(query: LinearQuery, unit: PrivacyUnit, units: Mapping[str, PrivacyUnit]) -> str | None:
@@ -202,10 +219,10 @@ def _part(part: tuple[Single | Discovery, int, int], query: LinearQuery) -> list
     aggregation, first, count = part
     if isinstance(aggregation, Moments):
         of = ", ".join(words(node) for node in (*aggregation.columns, *aggregation.categories))
-        every = f"to each sum and product of {of}, scaled to -1 ... 1"
         if aggregation.weights is not None:
-            return [f"at most 1 for each row, its weight {words(aggregation.weights)} scaled to 0 ... 1, and {every}"]
-        return [f"1 for each row, and at most 1 {every}"]
+            weight = f"its weight {words(aggregation.weights)} scaled to 0 ... 1"
+            return [f"at most 1 for each row, {weight}, and to each sum and product of {of}{SCALED}"]
+        return [f"{ALONE}{of}{SCALED}"]
     if isinstance(aggregation, DeviationProducts):
         of = ", ".join(words(node) for node in aggregation.columns)
         quarter = f"{aggregation.max_rows / 4:g}"

@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 
+import msgspec
+
 from dpnb._compile import LinearQuery
 from dpnb._core.history import launch_text
 from dpnb._core.pricing.estimation import EstimateReader
@@ -16,7 +18,8 @@ from dpnb._core.pricing.pricer import combined
 from dpnb._core.pricing.query_state import Released, batch_table_of, request_of
 from dpnb._core.tables import PrivateTables
 from dpnb._plan.measurements import Discovery
-from dpnb._plan.plan import describe_plan
+from dpnb._plan.plan import describe_plan, in_words
+from dpnb._request import BatchTable, Release, request_from
 from dpnb.copying import NotCopyable
 from dpnb.errors import PlanError, printable
 from dpnb.ledger import Charge, Ledger
@@ -102,6 +105,15 @@ class AnswerReader(NotCopyable):
         elif charge.kind == SELECTION and charge.result is not None:
             answer = printable(launch_text.selected_keys(charge))
         return _request(charge), answer, None, None, None, None
+
+
+def title_of_request(words: str, request: str) -> str:
+    """The words of a row as a reader says them; the words themselves where a request has no other ones."""
+    with suppress(PlanError, msgspec.MsgspecError, RecursionError):
+        made = request_from(request)
+        if isinstance(made, Release | BatchTable):
+            return in_words(words, made.plan, made.view)
+    return words
 
 
 def _measure_the_same(rows: list[Charge], others: list[Charge]) -> bool:

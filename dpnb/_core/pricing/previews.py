@@ -229,6 +229,7 @@ class _PreviewedQuery(NotCopyable):
             count_needed=self._count_needed if forecast.rows_would_help(errors) else None,
             output_units=output_units(view),
             rank_note=rank_note(query),
+            layout=(view.rows, view.statistics) if isinstance(view, ColumnsView) and view.rows else None,
         )
 
 
