@@ -32,6 +32,7 @@ MAX_STORED = 10_000
 """Rows that a query returns at once; SQLite limits the number of ids."""
 ALL_COLUMNS = ", ".join(row.COLUMNS)
 _OBSERVED = "WHERE table_version = ? AND node = ? AND query_key = ? AND sigma IS NOT NULL AND result IS NOT NULL"
+_DECLARED = "WHERE node = ? AND kind = ? AND id < ? ORDER BY id DESC LIMIT 1"
 _LENGTH = "OCTET_LENGTH" if sqlite3.sqlite_version_info >= (3, 43) else "LENGTH"  # which reads the whole text
 _SIZE = " + ".join(f"{_LENGTH}(COALESCE({name}, ''))" for name in row.COLUMNS if name != "id")
 
@@ -66,22 +67,28 @@ class LedgerQueries:
         """What is declared now: when the file was created, or by the last row of kind ``version``."""
         return self.declared_before()
 
-    @property
-    def declared_at_last_request(self) -> Declared | None:
-        """What was declared when the last request was charged, which stands for ever; None without requests."""
-        marks = ", ".join("?" * len(REQUESTS))
+    def declared_at_last_request(self, version: str | None = None) -> Declared | None:
+        """What was declared when the last request was charged; of one version of the table if it is given.
+
+        The first lasts for ever, but for columns and limits; those of a version last too.  None without requests.
+        """
+        marks, of_version = ", ".join("?" * len(REQUESTS)), "" if version is None else "AND table_version = ? "
         last = self._file.run(
-            f"SELECT id FROM events WHERE kind IN ({marks}) ORDER BY id DESC LIMIT 1",  # noqa: S608
-            *REQUESTS,
+            f"SELECT id FROM events WHERE kind IN ({marks}) {of_version}ORDER BY id DESC LIMIT 1",  # noqa: S608
+            *(*REQUESTS, *(() if version is None else (version,))),
         )
         return self.declared_before(*last[0]) if last else None
 
+    def declaring(self, number: int = MAX_ID) -> int:
+        """The row that declares what a row is about; 0 for what was declared when the file was created."""
+        clause, *arguments = _DECLARED, UNCOUNTED, row.VERSION, number
+        found = self._file.run(f"SELECT id FROM events {clause}", *arguments)  # noqa: S608
+        return int(found[0][0]) if found else 0
+
     def declared_before(self, number: int = MAX_ID) -> Declared:
         """What was declared when a row was written."""
-        found = self._file.run(
-            "SELECT id, details FROM events WHERE node = ? AND kind = ? AND id < ? ORDER BY id DESC LIMIT 1",
-            *(UNCOUNTED, row.VERSION, number),
-        )
+        clause, *arguments = _DECLARED, UNCOUNTED, row.VERSION, number
+        found = self._file.run(f"SELECT id, details FROM events {clause}", *arguments)  # noqa: S608
         return declared_in(*found[0]) if found else self.created
 
     @property
@@ -91,11 +98,16 @@ class LedgerQueries:
         return bool(self._file.run(f"SELECT 1 FROM events WHERE kind IN ({marks}) LIMIT 1", *ABOUT_BUDGET))  # noqa: S608
 
     @property
-    def requests_of_joins(self) -> list[str]:
-        """The requests that are about a join of tables, each once."""
-        return [
-            text for (text,) in self._file.run("SELECT DISTINCT request FROM events WHERE request LIKE '%\"join\"%'")
-        ]
+    def requests_of_joins(self) -> dict[int, list[str]]:
+        """The requests that are about a join of tables, each once, by the row that declares what they are about."""
+        found: dict[int, list[str]] = {}
+        declaring = "SELECT MAX(id) FROM events WHERE node = ? AND kind = ? AND id < request.id"
+        for number, text in self._file.run(
+            f"SELECT DISTINCT ({declaring}), request FROM events AS request WHERE request LIKE '%\"join\"%'",  # noqa: S608
+            *(UNCOUNTED, row.VERSION),
+        ):
+            found.setdefault(number or 0, []).append(text)
+        return found
 
     @property
     def metadata(self) -> Mapping[str, str]:

@@ -15,13 +15,12 @@ from typing import Any, Literal, Required, Self, TypedDict, Unpack
 
 from dpnb._core import registry
 from dpnb._core.accountant.accountant import Accountant
+from dpnb._core.accountant.declaring import expected_tables, refuse_changed
 from dpnb._core.core import SessionCore
 from dpnb._core.ledger_metadata import (
     MOCK_DATA,
     NOT_PRIVATE,
     LedgerMetadata,
-    expected_tables,
-    refuse_changed,
     with_limit,
 )
 from dpnb._core.options import (
@@ -285,7 +284,7 @@ class Session(BaseSession):
         metadata = LedgerMetadata(name, tables, notice, exhausted).to_dict()
         individual, enforced = exhausted is not None, filter_of(limit, filter)
         with work(Stage.READING):
-            tables.follow(expected := expected_tables(path, metadata))
+            tables.follow(expected := expected_tables(path, metadata, version))
             tables.read(table)
             if exhausted is not None:
                 tables.opened.refuse_individual(exhausted)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 
 from dpnb._core.accountant.comparison import AccountantState, ChargeBatch, FilterComparison, partition_cost
 from dpnb._core.accountant.grant import Grant
@@ -88,7 +88,7 @@ class Accountant:
         guarantee = make_guarantee(filter_, budget, individual=individual)
         metadata = {**metadata, "budget": json.dumps(budget.to_json()), "filter": filter_}
         parameters = computed_parameters(guarantee, public_size, sampled=sampled or Fraction(0))
-        ledger = Ledger(path, metadata, parameters, version, lambda of, wanted: with_sampled(of, wanted, sampled))
+        ledger = Ledger(path, metadata, parameters, version, partial(with_sampled, sampled=sampled, version=version))
         try:
             return cls(ledger, BudgetTree(ledger), ROOT, *stored_parameters(ledger.parameters, guarantee, sampled))
         except BaseException:
