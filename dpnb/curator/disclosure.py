@@ -115,8 +115,7 @@ def compare(stated: Report, whole: Ledger) -> Verification:
     scope = StatementScope(source.rows_of == "copy", stated.subject.analyst)
     if scope.analyst is not None and not scope.is_copy:
         return Verification(source.rows, ("source.rows_of: is not that of a statement about one analyst",), ())
-    columns = {(table.name, column.name) for table in stated.tables for column in table.columns}
-    with rows_for(whole, scope, source.rows, columns) as rows:
+    with rows_for(whole, scope, stated) as rows:
         if rows is None:
             return Verification(source.rows, (f"source.rows: the ledger has no such {source.rows:,} rows",), ())
         computed = build(rows, scope, stated.written, answers=stated.subject.answers)

@@ -33,6 +33,17 @@ class Declared(NamedTuple):
     parameters: Mapping[str, str]
 
 
+Earlier = tuple[tuple[int, Declared], ...]
+"""Earlier declarations, each with the last row about it."""
+
+
+class Period(NamedTuple):
+    """A declaration with the columns that were added to it; `start` is the row before the first one about it."""
+
+    start: int
+    declared: Declared
+
+
 def declared_in(number: int, details: str) -> Declared:
     """What a row of kind ``version`` declares, from its number and its details."""
     with refuse_unreadable(f"row {number}"):
@@ -69,10 +80,14 @@ def extends(now: Declared, before: Declared) -> bool:
     return before == Declared(before_added(now.metadata, len(added_to(before.metadata))), now.parameters)
 
 
+def of_version(metadata: Mapping[str, str]) -> dict[str, str]:
+    """The columns and limits among the metadata."""
+    return {name: metadata[name] for name in OF_VERSION if name in metadata}
+
+
 def shape_of(metadata: Mapping[str, str]) -> dict[str, str]:
     """The columns and limits that a version declares, without those added: answers of one shape can be read alike."""
-    before = before_added(metadata)
-    return {name: before[name] for name in OF_VERSION if name in before}
+    return of_version(before_added(metadata))
 
 
 def lasting(declared: Declared) -> tuple[dict[str, str], Mapping[str, str], frozenset[tuple[object, object]]]:

@@ -10,7 +10,7 @@ from dpnb._plan.join import schema_of
 from dpnb._request import request_from
 from dpnb.errors import LedgerError, PlanError
 from dpnb.ledger import Ledger, refuse_unreadable
-from dpnb.ledger.declared import ADDED, OF_VERSION, Declared, added_to, extends, shape_of
+from dpnb.ledger.declared import ADDED, OF_VERSION, Declared, added_to, extends, of_version, shape_of
 from dpnb.ledger.queries import LedgerQueries, stored_ledger
 from dpnb.schema import Schema
 
@@ -71,8 +71,7 @@ def declared_next(ledger: LedgerQueries, wanted: Declared, version: str) -> Decl
     if own is not None:
         raise LedgerError(f"ledger {ledger.path!r}: {problem}")
     others = {name: text for name, text in fixed.metadata.items() if name not in OF_VERSION}
-    columns = {name: wanted.metadata[name] for name in OF_VERSION if name in wanted.metadata}
-    return Declared({**others, **columns}, fixed.parameters)
+    return Declared({**others, **of_version(wanted.metadata)}, fixed.parameters)
 
 
 def _extended(known: Declared, base: Declared, wanted: Declared) -> Declared:
@@ -164,7 +163,7 @@ def _changed_join(ledger: LedgerQueries, base: Declared, before: Tables, after: 
     """
     shape = shape_of(base.metadata)
     for row, texts in ledger.requests_of_joins.items():
-        if shape_of(ledger.declared_before(row + 1).metadata) == shape:
+        if shape_of(ledger.declaration(row).metadata) == shape:
             for text in texts:
                 problem = _changed_join_of(text, before, after)
                 if problem is not None:

@@ -11,6 +11,7 @@ from contextlib import suppress
 
 from dpnb._compile import LinearQuery
 from dpnb._core.history import launch_text
+from dpnb._core.ledger_metadata import LedgerMetadata
 from dpnb._core.pricing.estimation import EstimateReader
 from dpnb._core.pricing.pricer import combined
 from dpnb._core.pricing.query_state import Released, batch_table_of, request_of
@@ -21,6 +22,7 @@ from dpnb.copying import NotCopyable
 from dpnb.errors import PlanError, printable
 from dpnb.ledger import Charge, Ledger
 from dpnb.ledger.charge import RELEASE, SELECTION, Words
+from dpnb.ledger.declared import extends
 from dpnb.results.observations import CombinedObservations, Observation
 
 MAX_KEPT = 10_000
@@ -32,6 +34,7 @@ class AnswerReader(NotCopyable):
 
     def __init__(self, tables: PrivateTables, ledger: Ledger) -> None:
         self._tables, self._ledger = tables, ledger
+        self._declared: dict[int, PrivateTables] = {}  # by the number of the declaration
         self._last: tuple[list[Charge], EstimateReader] | None = None
 
     def estimates(self, query: LinearQuery, request: Released, charges: list[Charge]) -> EstimateReader:
@@ -46,13 +49,26 @@ class AnswerReader(NotCopyable):
                 return reader
         return self._read(query, request, charges)
 
+    def tables_of(self, charge: Charge) -> PrivateTables:
+        """The tables as they were declared for a row, which may be about another version with other columns."""
+        number = self._ledger.declaring(charge.id)
+        if number not in self._declared:
+            theirs = self._ledger.declaration(number)
+            self._declared[number] = (
+                self._tables
+                if extends(self._ledger.opened, theirs)
+                else LedgerMetadata.from_dict(theirs.metadata, self._ledger.path).tables
+            )
+        return self._declared[number]
+
     def _read(self, query: LinearQuery, request: Released, charges: list[Charge]) -> EstimateReader:
+        tables = self.tables_of(charges[-1])
         if isinstance(query.plan.aggregation, Discovery):
             keys = charges[0].group_keys or ()
             refinement = CombinedObservations((Observation(charges[0].gdp, charges[0].measurement),), None, len(keys))  # type: ignore[arg-type]
         else:
-            keys, refinement = query.keys or ((),), combined(self._tables, self._ledger, query, charges)
-        return EstimateReader(query, request, refinement, keys, self._tables.schema(query.plan.source))
+            keys, refinement = query.keys or ((),), combined(tables, self._ledger, query, charges)
+        return EstimateReader(query, request, refinement, keys, tables.schema(query.plan.source))
 
     def observations_of(self, charge: Charge) -> list[Charge]:
         """The rows whose measurements an answer combines."""
@@ -92,7 +108,7 @@ class AnswerReader(NotCopyable):
         answer = None
         if charge.kind == RELEASE and charge.status == "released":
             request = request_of(charge)
-            query = self._tables.compile(request.plan)
+            query = self.tables_of(charge).compile(request.plan)
             charges = self.observations_of(charge)
             estimates = self.estimates(query, request, charges)
             if query.numbers <= MAX_KEPT:

@@ -13,7 +13,7 @@ from msgspec import Meta
 from dpnb.schema import ColumnType
 
 KIND = "dpnb disclosure statement"
-FORMAT = 1
+FORMAT = 2
 """Number of the JSON format; it rises with any change of what the schema accepts."""
 
 TIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$"
@@ -193,6 +193,19 @@ class ReportedAct(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     time: Annotated[str, _about("When; UTC, ISO 8601.")]
     actor: Annotated[str | None, _about("Who decided or requested it.")]
     words: Annotated[str, _about("The decision or the request in words.")]
+
+
+class ReportedVersion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A version of the table that was queried."""
+
+    version: Annotated[str, _about("Its name, as the curator declared it.")]
+    requests: Annotated[int, _about("Number of charged requests about it.")]
+    first: Annotated[str, _about("Time of the first of them.")]
+    last: Annotated[str, _about("Time of the last of them.")]
+    tables: Annotated[
+        tuple[ReportedTable, ...] | None,
+        _about("Its columns and limits, by table; null if they are among those that are declared now."),
+    ]
 
 
 class Readings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
