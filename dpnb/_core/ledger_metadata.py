@@ -22,6 +22,7 @@ from dpnb.accounting.no_budget import NoBudget, budget_from_json
 from dpnb.errors import LedgerError
 from dpnb.ledger.declared import ADDED, OF_VERSION, added_to
 from dpnb.schema import Categories, ColumnType, Key, Schema
+from dpnb.times import END_OF_DAY
 
 NOT_PRIVATE = "NOT PRIVATE: seeded test noise"
 MOCK_DATA = "REHEARSAL: mock data, not real"
@@ -191,7 +192,9 @@ def _column_difference(known: ColumnType, wanted: ColumnType) -> str:
     fields = [name for name in known.__struct_fields__ if getattr(known, name) != getattr(wanted, name)]
     if "zone" in fields:  # from which the other distances from UTC follow
         return f"zone {getattr(known, 'zone', '')} in the ledger, {getattr(wanted, 'zone', '')} in the session"
-    one, other = (", ".join(f"{name}={getattr(of, name)!r}" for name in fields) for of in (known, wanted))
+    one, other = (
+        ", ".join(f"{name}={getattr(of, name)!r}" for name in fields).replace(END_OF_DAY, "") for of in (known, wanted)
+    )
     return f"the ledger has {one}, the session has {other}"
 
 

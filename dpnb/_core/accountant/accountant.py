@@ -333,14 +333,11 @@ class Accountant:
         What a unit paid for another version of the table is unknown, since its rows may be different there, so every
         unit is charged the worst case.  A function of the ledger alone; call inside its transaction.
         """
-        if self.individual:
-            state = self.root.sync()
-            others = sum((worst for other, worst in state.by_version.items() if other != version), Fraction(0))
-            if others >= state.filter.unit_budget:
-                raise BudgetExceeded(
-                    f"{description}: {state.filter.rule}, and other versions of the table used all of it in the worst "
-                    f"case; no unit of version {version!r} can pay; nothing was charged"
-                )
+        if self.individual and self.root.sync().share_of_others(version) >= 1:
+            raise BudgetExceeded(
+                f"{description}: {self.root.filter.rule}, and other versions of the table used all of it in the worst "
+                f"case; no unit of version {version!r} can pay; nothing was charged"
+            )
 
     # --- losses and their costs ---------------------------------------------------------------------------------
 
