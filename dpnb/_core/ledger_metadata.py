@@ -102,7 +102,7 @@ def as_text(declared: Mapping[str, Any]) -> str:
 MAX_NAMED = 5
 """Differences, and values of each, that a message names."""
 
-MAX_VALUE, MAX_WORDS = 24, 240
+MAX_VALUE, MAX_WORDS = 24, 160
 """Characters of a value, and of all differences but the first, that a message quotes."""
 
 

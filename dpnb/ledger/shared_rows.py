@@ -181,7 +181,8 @@ class SharedRows(NotCopyable):
         if number > self.count or (head and self.head(number) != head):
             raise LedgerReplaced(
                 f"table: the service's ledger does not contain row {number} as this session has received it; nothing "
-                "was charged; the curator may have restored an older ledger: connect again, and tell the curator"
+                "was charged; the curator has declared other columns for a new version of the table, or may have "
+                "restored an older ledger: connect again, and tell the curator if you do not expect this"
             )
 
     # --- the analyst's references -------------------------------------------------------------------------------

@@ -130,9 +130,8 @@ def _changed(found: list[Difference], version: str) -> str:
     """That a used version declares something else, and the ways on."""
     words = in_short([one.words for one in found])
     return (
-        f"version {version!r} of its table was used with another declaration; {words}; give a new version=, which may "
-        f"have other columns and limits and starts without old answers, or declare it as the ledger has it"
-        f"{_copy_of(found[0])}"
+        f"version {version!r} of its table was used with another declaration; {words}; give a new version=, which "
+        f"reuses no old answers, or declare it as the ledger has it{_copy_of(found[0])}"
     )
 
 
