@@ -51,8 +51,7 @@ def _sentences(ledger: Ledger, after: Declared, version: str) -> Iterator[str]:
     before = ledger.declared
     changed = shape_of(after.metadata) != shape_of(before.metadata)
     new = version not in used
-    if not used:
-        yield "Nothing was charged yet, so anything may still change."
+    if (after == before and not new) or not used:  # until something is charged anything may change
         return
     others = [f"{_requests(rows)} of version {name!r}" for name, rows in used.items() if name != version]
     if new:
@@ -66,8 +65,6 @@ def _sentences(ledger: Ledger, after: Declared, version: str) -> Iterator[str]:
         yield from _ending(ledger, version)
     elif after != before:
         yield f"Columns are added, which changes nothing else: {', '.join(_added(before, after))}."
-    elif not new:
-        yield "Nothing changes."
     if new or changed:
         yield from _individual_cost(ledger, version)
 
