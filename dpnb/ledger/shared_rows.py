@@ -57,7 +57,7 @@ class SharedRows(NotCopyable):
         parameters: Mapping[str, str] | None = None,
     ) -> None:
         self._ledger, self._root = ledger, root
-        known = ledger.declared
+        known = ledger.opened
         self._known = known.metadata if metadata is None else metadata, parameters or known.parameters
         start = chain_start(ledger.path, *self._known)
         self._chain = bytearray.fromhex(start.hash)  # the hashes of rows 0, 1, ...

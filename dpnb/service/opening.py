@@ -262,9 +262,10 @@ class AnalystSession(NotCopyable):
 
 def _known_of(ledger: Ledger, part: Grant | None) -> tuple[dict[str, str], dict[str, str]]:
     """What an analyst knows as the metadata and parameters of the ledger: in reserved mode, of the own ceiling only."""
+    known = ledger.opened  # another session may have declared something else since
     if part is None or part.mode != "reserved":
-        return dict(ledger.metadata), dict(ledger.parameters)
-    return {**ledger.metadata, "budget": json.dumps(part.budget.to_json())}, dict(part.parameters)
+        return dict(known.metadata), dict(known.parameters)
+    return {**known.metadata, "budget": json.dumps(part.budget.to_json())}, dict(part.parameters)
 
 
 def open_table(settings: TableSettings, heads: Path | None = None, *, restored: bool = False) -> OpenTable:

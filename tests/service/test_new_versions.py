@@ -176,3 +176,18 @@ def test_the_end_of_a_lost_scan_does_not_fix_the_columns_of_a_new_version(start:
     assert [row.kind for row in session.ledger.charges()].count(VERSION) == 2
     session.frame["age"].mean().release(mu="0.05")
     assert audit(session.ledger.path).problems == ()
+
+
+def test_a_served_table_is_described_as_it_was_opened(start: Any, tmp_path: Path) -> None:
+    """Another session, such as the curator's own, declares another version meanwhile: the service charges no more."""
+    table = start("2025", 100, 2025, "2025.parquet")
+    answer = table.session.frame["age"].mean().release(mu="0.05")
+    known = table.for_analyst("ana").description
+    path = tmp_path / "people.toml"
+    path.write_text(DECLARED.format(version="2026", high=110, last=2026), "utf-8")
+    dpnb.Session.from_toml(path, pd.read_parquet(tmp_path / "2026.parquet"))
+    assert table.for_analyst("ana").description.metadata == known.metadata
+    assert table.for_analyst("ana").description.columns == known.columns
+    assert float(table.session.frame["age"].mean().release(mu="0.05")) == float(answer)
+    with pytest.raises(LedgerError, match=r"declaration was changed by another session.*nothing was charged"):
+        table.session.frame["age"].mean().release(mu="0.1")
