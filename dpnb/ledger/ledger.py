@@ -107,7 +107,6 @@ class Ledger(LedgerQueries, NotCopyable):
         self._summaries: list[ChargeSummary] = []  # of rows 1, 2, ...; each row is read only once
         self._unwritten: int | None = None  # first row of a transaction that has not been committed
         self._followed = None
-        self._declared: Declared | None = None  # when a session opened it
         self._agreed: ChainHead | None = None  # the end of the chain up to which nothing has replaced that
         self._new: list[ChargeSummary] = []  # of the rows of the current transaction
         self._moment = _ReadUntil()
