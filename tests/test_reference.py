@@ -211,6 +211,7 @@ def test_tables_are_made_of_what_the_code_reads() -> None:
             "verify",
             "redact",
             "audit",
+            "backup",
             "serve",
             "token",
             "history",
