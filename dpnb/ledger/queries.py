@@ -12,7 +12,7 @@ from dpnb.ledger import charge as row
 from dpnb.ledger.chain import ChainHead
 from dpnb.ledger.charge import ABOUT_BUDGET, REQUESTS, Charge, charge_of, result_hash
 from dpnb.ledger.connection import MEMORY
-from dpnb.ledger.declared import Declared, Earlier, Period, declared_in, extends
+from dpnb.ledger.declared import Declared, DeclaredPeriod, Earlier, declared_in, extends
 from dpnb.ledger.node import UNCOUNTED
 from dpnb.ledger.sqlite_file import SqliteFile
 
@@ -107,19 +107,19 @@ class LedgerQueries:
         return self.declaration(self.declaring(number))
 
     @property
-    def periods(self) -> list[Period]:
+    def periods(self) -> list[DeclaredPeriod]:
         """What was declared one after the other."""
         if self.earlier:
             starts = [0, *(last for last, _ in self.earlier)]
-            return [*map(Period, starts, (*(declared for _, declared in self.earlier), self.created))]
-        found = [Period(0, self.created)]
+            return [*map(DeclaredPeriod, starts, (*(declared for _, declared in self.earlier), self.created))]
+        found = [DeclaredPeriod(0, self.created)]
         rows = self._file.run("SELECT id, details FROM events WHERE node = ? AND kind = ? ORDER BY id", *_VERSIONS)
         for number, details in rows:
             declared = declared_in(number, details)
             if extends(declared, found[-1].declared):
-                found[-1] = Period(found[-1].start, declared)
+                found[-1] = DeclaredPeriod(found[-1].start, declared)
             else:
-                found.append(Period(number, declared))
+                found.append(DeclaredPeriod(number, declared))
         return found
 
     @property
