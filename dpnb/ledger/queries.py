@@ -55,6 +55,7 @@ class LedgerQueries:
     _file: SqliteFile
     path: str
     _declared: Declared | None = None  # when a session opened it
+    _returns = False  # whether the next request of this session declares that again
     earlier: Earlier = ()
     """In a copy without the rows of kind ``version``, the earlier declarations, each with the last row about it."""
 
@@ -121,6 +122,16 @@ class LedgerQueries:
             else:
                 found.append(DeclaredPeriod(number, declared))
         return found
+
+    @property
+    def short_name(self) -> str:
+        """The name of the file, without its folder."""
+        return "memory" if self.path == MEMORY else Path(self.path).name
+
+    @property
+    def valid(self) -> Declared:
+        """What is declared for the next request of this session."""
+        return self.opened if self._returns else self.declared
 
     @property
     def opened(self) -> Declared:
