@@ -57,7 +57,10 @@ def _sentences(ledger: Ledger, after: Declared, version: str) -> Iterator[str]:
     if new:
         yield f"Version {version!r} is new: its answers are new ones, and none combines with those of other versions."
     elif changed:
-        yield f"Version {version!r} was used before, and is declared again: its recorded answers are free again."
+        yield (
+            f"Version {version!r} was used before: its recorded answers are free again, and the first charge, or the "
+            "start of a service, declares it again."
+        )
     if others:
         yield f"What was charged stays: {', '.join(others)}. Their answers are kept, for their own version."
     if changed:

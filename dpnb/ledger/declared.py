@@ -46,7 +46,7 @@ Earlier = tuple[tuple[int, Declared], ...]
 """Earlier declarations, each with the last row about it."""
 
 
-class Period(NamedTuple):
+class DeclaredPeriod(NamedTuple):
     """A declaration with the columns that were added to it; `start` is the row before the first one about it."""
 
     start: int

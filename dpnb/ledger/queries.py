@@ -14,7 +14,7 @@ from dpnb.ledger import charge as row
 from dpnb.ledger.chain import ChainHead
 from dpnb.ledger.charge import ABOUT_BUDGET, REQUESTS, Charge, charge_of, result_hash
 from dpnb.ledger.connection import MEMORY, refuse_unreadable
-from dpnb.ledger.declared import STATED, Declared, Earlier, Period, declared_in, extends
+from dpnb.ledger.declared import STATED, Declared, DeclaredPeriod, Earlier, declared_in, extends
 from dpnb.ledger.node import UNCOUNTED
 from dpnb.ledger.sqlite_file import SqliteFile
 
@@ -57,6 +57,7 @@ class LedgerQueries:
     _file: SqliteFile
     path: str
     _declared: Declared | None = None  # when a session opened it
+    _returns = False  # whether the next request of this session declares that again
     earlier: Earlier = ()
     """In a copy without the rows of kind ``version``, the earlier declarations, each with the last row about it."""
 
@@ -113,20 +114,30 @@ class LedgerQueries:
         return self.declaration(self.declaring(number))
 
     @property
-    def periods(self) -> list[Period]:
+    def periods(self) -> list[DeclaredPeriod]:
         """What was declared one after the other."""
         if self.earlier:
             starts = [0, *(last for last, _ in self.earlier)]
-            return [*map(Period, starts, (*(declared for _, declared in self.earlier), self.created))]
-        found = [Period(0, self.created)]
+            return [*map(DeclaredPeriod, starts, (*(declared for _, declared in self.earlier), self.created))]
+        found = [DeclaredPeriod(0, self.created)]
         rows = self._file.run("SELECT id, details FROM events WHERE node = ? AND kind = ? ORDER BY id", *_VERSIONS)
         for number, details in rows:
             declared = declared_in(number, details)
             if extends(declared, found[-1].declared):
-                found[-1] = Period(found[-1].start, declared)
+                found[-1] = DeclaredPeriod(found[-1].start, declared)
             else:
-                found.append(Period(number, declared))
+                found.append(DeclaredPeriod(number, declared))
         return found
+
+    @property
+    def short_name(self) -> str:
+        """The name of the file, without its folder."""
+        return "memory" if self.path == MEMORY else Path(self.path).name
+
+    @property
+    def valid(self) -> Declared:
+        """What is declared for the next request of this session."""
+        return self.opened if self._returns else self.declared
 
     @property
     def opened(self) -> Declared:

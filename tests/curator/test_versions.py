@@ -71,7 +71,7 @@ def test_what_a_new_version_changes_is_said_before(tmp_path: Path) -> None:
     later = opened(tmp_path)
     later.frame.count().release(mu=0.05)
     told, made = changes(tmp_path, "2025", 100, "2025-12-31")
-    assert "Version '2025' was used before, and is declared again" in told
+    assert "Version '2025' was used before: its recorded answers are free again" in told
     told, made = changes(tmp_path, "2027", 110, "2026-12-31")
     assert "Version '2027' is new" in told
     assert "other columns" not in told

@@ -165,7 +165,7 @@ def test_a_new_year_has_a_new_file_a_new_version_and_a_longer_range_of_dates(sta
 def test_the_end_of_a_lost_scan_does_not_fix_the_columns_of_a_new_version(start: Any) -> None:
     """A restart closes it, and that row has the new version: nothing was requested of that yet."""
     session = start("2025", 100, 2025, "2025.parquet").session
-    scan = session.above_threshold(1000, name="line", epsilon="0.01")
+    scan = session.above_threshold(10**9, name="line", epsilon="0.01")
     scan.ask(session.frame.count())
     core = session._core
     launch = next(iter(core.account.tree.sync().values()))

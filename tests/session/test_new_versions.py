@@ -157,9 +157,9 @@ def test_the_unused_declaration_of_a_new_version_may_still_change(opened: Open, 
     opened().frame.count().release(mu="0.1")
     opened(NEW, version="2026")
     opened({**NEW, "age": dpnb.Bounded(0, 110)}, version="2026")
-    opened()  # the old version goes on, since nothing was requested of the new one
+    opened().frame["age"].mean().release(mu="0.1")  # the old version goes on
     session = opened(NEW, version="2026")
-    assert kinds(session) == ["release", *[VERSION] * 4]
+    assert kinds(session) == ["release", VERSION, VERSION, VERSION, "release", VERSION]
     session.frame.count().release(mu="0.1")
     with pytest.raises(LedgerError, match=r"high=110\.0"):
         opened({**NEW, "age": dpnb.Bounded(0, 110)}, version="2026")
@@ -359,8 +359,44 @@ def test_the_old_version_finds_its_mechanisms_again(opened: Open) -> None:
     opened(NEW, version="2026").frame.count().release(mu="0.1")
     back = opened()
     assert {name: one.state for name, one in back.mechanisms.items()} == dict.fromkeys(back.mechanisms, "open")
-    assert not questions["scan"]().above  # its hidden noise is in this process
     back.mechanisms["team"].frame.count().release(mu="0.01")
+    assert not questions["scan"]().above  # its hidden noise is in this process
+
+
+def test_reading_an_old_version_changes_nothing_and_its_first_charge_declares_it(
+    opened: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer = opened().frame["age"].mean().release(mu="0.1")
+    later = opened(NEW, version="2026")
+    later.frame.count().release(mu="0.1")
+    back = opened()
+    assert float(back.frame["age"].mean().release(mu="0.1")) == float(answer)
+    assert len(back.log) == 2
+    assert snapshot(back)
+    assert kinds(back) == ["release", VERSION, "release"]
+    later.frame["age"].mean().release(mu="0.1")  # nobody was ended by that
+    with monkeypatch.context() as patch:
+        note = Ledger.note
+
+        def crashes(*arguments: Any, **options: Any) -> None:
+            note(*arguments, **options)
+            raise KeyboardInterrupt
+
+        patch.setattr(Ledger, "note", crashes)
+        with pytest.raises(KeyboardInterrupt):
+            back.frame.count().release(mu="0.1")
+    assert kinds(back) == ["release", VERSION, "release", "release"]
+    back.plan([back.frame.groupby("ward").size(), back.frame.count()]).release(mu="0.1")
+    assert kinds(back) == ["release", VERSION, "release", "release", VERSION, "release", "release"]
+    back.frame["age"].sum().release(mu="0.1")
+    assert kinds(back)[-2:] == ["release", "release"]
+    with pytest.raises(LedgerError, match="declaration was changed by another session"):
+        later.frame["age"].sum().release(mu="0.1")
+    again = opened(NEW, version="2026")
+    again.frame["age"].sum().release(mu="0.1")
+    with pytest.raises(LedgerError, match="declaration was changed by another session"):
+        back.frame.count().release(mu="0.2")
+    assert audit(tmp_path / "clinic.dpnb").problems == ()
 
 
 def test_a_version_with_the_same_columns_goes_on_with_its_sub_sessions(opened: Open) -> None:

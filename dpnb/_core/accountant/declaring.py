@@ -32,7 +32,7 @@ def expected_tables(path: str, wanted: Mapping[str, str], version: str) -> Priva
 
 def refuse_changed(ledger: Ledger, expected: PrivateTables) -> None:
     """Refuse to go on if another session has changed the tables of a ledger while this one read their rows."""
-    now = LedgerMetadata.from_dict(ledger.declared.metadata, ledger.path).tables
+    now = LedgerMetadata.from_dict(ledger.valid.metadata, ledger.path).tables
     if (now.schemas, now.units, now.added) != (expected.schemas, expected.units, expected.added):
         ledger.close()
         raise LedgerError(

@@ -151,14 +151,15 @@ class BudgetTree:
 
     def _note_declared(self, ids: list[int]) -> None:
         """Note whether what is declared now, up to columns that were added, is what some launches were made for."""
-        ledger, now = self._ledger, self._ledger.declaring()
-        shapes: dict[int, dict[str, str]] = {}
+        ledger = self._ledger
+        if not ledger.earlier and not ledger.declaring():
+            return  # nothing was ever declared otherwise
+        now, shapes = shape_of(ledger.valid.metadata), dict[int, dict[str, str]]()
         for number in ids:
             then = ledger.declaring(number)
-            for one in {now, then} - shapes.keys() if then != now else ():
-                shapes[one] = shape_of(ledger.declaration(one).metadata)
-            is_declared = then == now or shapes[then] == shapes[now]
-            self._launches[number] = replace(self._launches[number], is_declared=is_declared)
+            if then not in shapes:
+                shapes[then] = shape_of(ledger.declaration(then).metadata)
+            self._launches[number] = replace(self._launches[number], is_declared=shapes[then] == now)
 
     def _act(self, charge: ChargeSummary, node: str, details: Mapping[str, Any]) -> None:
         match details["act"]:
