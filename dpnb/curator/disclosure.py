@@ -137,9 +137,7 @@ def compare(stated: Report, whole: Ledger) -> Verification:
         return Verification(source.rows, ("source.rows_of: a redacted ledger has another statement, of its own",), ())
     if scope.analyst is not None and not scope.is_copy:
         return Verification(source.rows, ("source.rows_of: is not that of a statement about one analyst",), ())
-    columns = {(table.name, column.name) for table in stated.tables for column in table.columns}
-    texts = 0 if stated.stated is None else len(stated.stated.times)
-    with rows_for(whole, scope, source.rows, columns, texts) as rows:
+    with rows_for(whole, scope, stated) as rows:
         if rows is None:
             return Verification(source.rows, (f"source.rows: the ledger has no such {source.rows:,} rows",), ())
         computed = build(rows, scope, stated.written, answers=stated.subject.answers)

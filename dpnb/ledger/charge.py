@@ -43,8 +43,8 @@ KINDS = RELEASE, COMPARISON, SELECTION, LAUNCH, CLOSE, GRANT, ACT, BUDGET_REQUES
 QUERIES = RELEASE, COMPARISON, SELECTION
 """Kinds of events that have a plan."""
 
-REQUESTS = *QUERIES, LAUNCH, CLOSE
-"""Kinds of events that may charge."""
+REQUESTS = *QUERIES, LAUNCH
+"""Kinds of events that may charge, and so fix what their version of the table declares."""
 
 ABOUT_BUDGET = GRANT, ACT, BUDGET_REQUEST
 """Kinds of events about how the budget is divided, which charge nothing."""

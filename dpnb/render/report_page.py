@@ -165,7 +165,7 @@ def _section(name: str, title: str, *parts: str) -> str:
 
 
 def _figures(report: Report) -> Iterable[str]:
-    tables = [part for table in report.tables for part in _declared(table)]
+    tables = [part for table in report.tables for part in _declared(table)] + _versions(report)
     yield _section("guarantee", "The guarantee in figures", _facts("Guarantee and filter", _guarantee(report)))
     yield _section("tables", "The declared table" if len(report.tables) == 1 else "The declared tables", *tables)
     if report.division.parts:
@@ -213,8 +213,31 @@ def _number(number: float | None) -> str:
     return "" if number is None else display_up(number, 6)
 
 
-def _declared(table: ReportedTable) -> list[str]:
-    name = f" {table.name}" if table.name else ""
+def _versions(report: Report) -> list[str]:
+    """The versions of the table, if there are several, and the columns of those that had others."""
+    if len(report.versions) <= 1 and all(one.tables is None for one in report.versions):
+        return []
+    rows = [
+        (
+            one.version,
+            f"{one.requests:,}",
+            one.first[:16].replace("T", " "),
+            one.last[:16].replace("T", " "),
+            "as above" if one.tables is None else "below",
+        )
+        for one in report.versions
+    ]
+    others = [
+        part
+        for one in report.versions
+        for table in one.tables or ()
+        for part in _declared(table, f", version {one.version}")
+    ]
+    return [_table("Versions", ("Version", "Requests", "First (UTC)", "Last (UTC)", "Columns"), rows), *others]
+
+
+def _declared(table: ReportedTable, version: str = "") -> list[str]:
+    name = f"{f' {table.name}' if table.name else ''}{version}"
     rows = [(one.name, one.kind, one.values, one.outside, one.missing) for one in table.columns]
     head = ("Column", "Type", "Values", "Outside the bounds", "Counts as missing")
     unit = f"Table{name}: one unit is {table.unit}."

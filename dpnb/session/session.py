@@ -17,13 +17,12 @@ import msgspec
 
 from dpnb._core import registry
 from dpnb._core.accountant.accountant import Accountant
+from dpnb._core.accountant.declaring import expected_tables, refuse_changed
 from dpnb._core.core import SessionCore
 from dpnb._core.ledger_metadata import (
     MOCK_DATA,
     NOT_PRIVATE,
     LedgerMetadata,
-    expected_tables,
-    refuse_changed,
     with_limit,
 )
 from dpnb._core.options import (
@@ -100,8 +99,8 @@ class Session(BaseSession):
         The columns that queries may use; for several tables, a mapping from table names to such mappings.  A column
         that cannot match the type declared by the table's container, such as one of texts in polars declared as
         `Bounded`, is refused; where pandas may have inferred the type there is a warning instead, and ``python -m dpnb
-        check`` shows the curator whether the rows match.  Columns can be added
-        later: see `ledger`.
+        check`` shows the curator whether the rows match.  It can change with
+        `version`, and columns can be added: see `ledger`.
     privacy_unit : str, optional
         The column that identifies the privacy unit of a row; if omitted, each row is a unit.
     max_rows_per_unit : int, optional
@@ -140,19 +139,21 @@ class Session(BaseSession):
         A word for one unit where it is named in words, such as ``"patient"`` for the column ``patient_id``; kept and
         replaced like `statement`.
     version : str, default "1"
-        Version of the table; the curator changes it when the table changes.  The spending is kept, answers are not
-        reused.  The guarantee of individual accounting assumes this: what each unit has paid is computed from the
-        table, so a changed table under an old version loses the record of what was paid.  A table that an engine reads
-        again must not change under an old version either, nor while it is read: a query may read it more than once.
+        Version of the table; the curator changes it when the table or its columns change. The spending is kept, answers
+        are not reused. The guarantee of individual accounting assumes this: what each unit has paid is computed from
+        the table, so a changed table under an old version loses the record of what was paid. A table that an engine
+        reads again must not change under an old version either, nor while it is read: a query may read it more than
+        once.
         If the engine reports which local files it reads, a digest of their device, inode and time of change is stored
         in the ledger: a file that was changed, replaced, copied or moved is refused under an old version, when the
         session is created and before each charge.
     ledger : str or path, optional
         The file that records all charges; by default ``<name>.dpnb`` in the working directory, beside the notebook.
-        Until something is charged a session on it may declare anything.  Then privacy unit, limits, budget and filter
-        stay, and so do the declared columns; columns can be added to `schema` at any time, under names that no other
-        table has.  They do not decide which rows of a unit count, except among rows that are equal in the first
-        columns.  A session may leave added columns out, and cannot use them then (not under individual accounting).
+        Until something is charged a session on it may declare anything.  Then privacy unit, budget and filter stay.
+        Columns and limits stay for a `version` of which something was requested; a new one may have others.  Columns
+        can be added at any time, under names that no other table has.  They do not decide which rows of a unit count,
+        except among rows that are equal in the first columns.  A session may leave added columns out, and cannot use
+        them then (not under individual accounting).
     filter : {"gdp", "zcdp", "rdp", "approx-dp", "rogers", "basic"}, default "gdp"
         The filter that enforces the budget: ``"gdp"`` (Smith and Thakurta 2022; the default, which admits the most
         queries), ``"zcdp"``, ``"rdp"`` (Feldman and Zrnic 2021), ``"approx-dp"`` (Whitehouse et al. 2023), ``"rogers"``
@@ -180,7 +181,7 @@ class Session(BaseSession):
         If an argument is invalid, an engine's plan of the table shows that its rows may differ between reads, or files
         of the table have changed under an old version.
     LedgerError
-        If the file is not a ledger, or something was charged to it under another declaration.
+        If the file is not a ledger, or something was charged to it, or for this version, under another declaration.
 
     Notes
     -----
@@ -267,7 +268,7 @@ class Session(BaseSession):
         metadata = LedgerMetadata(name, tables, notice, exhausted).to_dict()
         individual, enforced = exhausted is not None, filter_of(limit, filter)
         with work(Stage.READING):
-            tables.follow(expected := expected_tables(path, metadata))
+            tables.follow(expected := expected_tables(path, metadata, version))
             tables.read(table)
             if exhausted is not None:
                 tables.opened.refuse_individual(exhausted)

@@ -309,10 +309,10 @@ def test_parts_of_a_budget_and_acts_are_part_of_the_format(tmp_path: Path) -> No
 
 
 def test_a_changed_declaration_is_part_of_the_format(tmp_path: Path) -> None:
-    def opened(**columns: dpnb.Bounded) -> dpnb.Session:
+    def opened(version: str = "7", **columns: dpnb.Bounded) -> dpnb.Session:
         budget, ledger = dpnb.Budget.gdp("0.5"), tmp_path / "clinic.dpnb"
         table = pd.DataFrame({"age": [1], "size": [1]})
-        return dpnb.Session(table, name="clinic", budget=budget, schema=columns, version="7", ledger=ledger)
+        return dpnb.Session(table, name="clinic", budget=budget, schema=columns, version=version, ledger=ledger)
 
     first = opened(age=dpnb.Bounded(0, 9))
     first.frame.count().release(mu="0.1")
@@ -321,6 +321,10 @@ def test_a_changed_declaration_is_part_of_the_format(tmp_path: Path) -> None:
     bounded = '{"type":"bounded","low":0.0,"high":%s}'
     schema = f'{{"age":{bounded % "9.0"},"size":{bounded % "5.0"}}}'
     metadata = {**created.metadata, "schema": schema, "added": '[["","size"]]'}
+    assert row.launch == {"metadata": metadata, "parameters": created.parameters}
+    row = opened("8", age=dpnb.Bounded(0, 4)).ledger.charges()[-1]
+    assert (row.kind, row.node, row.query_key, row.table_version, row.loss) == ("version", " files", "", "8", GDP(0))
+    metadata = {**created.metadata, "schema": f'{{"age":{bounded % "4.0"}}}'}
     assert row.launch == {"metadata": metadata, "parameters": created.parameters}
 
 

@@ -211,6 +211,19 @@ class ReportedAct(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     words: Annotated[str, _about("The decision or the request in words.")]
 
 
+class ReportedVersion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A version of the table that was queried."""
+
+    version: Annotated[str, _about("Its name, as the curator declared it.")]
+    requests: Annotated[int, _about("Number of charged requests about it.")]
+    first: Annotated[str, _about("Time of the first of them.")]
+    last: Annotated[str, _about("Time of the last of them.")]
+    tables: Annotated[
+        tuple[ReportedTable, ...] | None,
+        _about("Its columns and limits, by table; null if they are among those that are declared now."),
+    ]
+
+
 class Readings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What has been lost so far.  The two kinds of readings are different statements and cannot be combined."""
 

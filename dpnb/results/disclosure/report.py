@@ -22,6 +22,7 @@ from dpnb.results.disclosure.parts import (
     ReportedMechanism,
     ReportedRelease,
     ReportedTable,
+    ReportedVersion,
     Section,
     Source,
     Subject,
@@ -75,6 +76,8 @@ class Report(Displayed, msgspec.Struct, frozen=True, forbid_unknown_fields=True)
         The declared columns and limits.
     table_versions : tuple of str
         The versions of the table that were queried.
+    versions : tuple of ReportedVersion
+        The same with the times of their requests, and with the columns of those that had others.
     methods_paragraph : str
         A paragraph for the methods section of a paper.
     registry_entry : str
@@ -109,6 +112,7 @@ class Report(Displayed, msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     acts: Annotated[tuple[ReportedAct, ...], Meta(description="Requests and decisions about the budget.")]
     tables: Annotated[tuple[ReportedTable, ...], Meta(description="The declared tables, by name.")]
     table_versions: Annotated[tuple[str, ...], Meta(description="The versions of the table that were queried.")]
+    versions: Annotated[tuple[ReportedVersion, ...], Meta(description="When they were queried, and their columns.")]
     methods_paragraph: Annotated[str, Meta(description="A paragraph for the methods section of a paper.")]
     registry_entry: Annotated[str, Meta(description="An entry for the registry of deployments, in YAML.")]
     source: Source

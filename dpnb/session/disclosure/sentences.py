@@ -200,8 +200,14 @@ def _released(report: Report) -> tuple[str, ...]:
     if len(report.table_versions) > 1:
         found.append(
             f"Several versions of the table were used ({', '.join(report.table_versions)}). The guarantee is about all "
-            "of them together: their losses are added up."
+            "of them together: their losses are added up. No answer combines two of them."
         )
+        others = [one.version for one in report.versions if one.tables is not None]
+        if others:
+            found.append(
+                f"{'Version' if len(others) == 1 else 'Versions'} {', '.join(others)} had other columns or row limits, "
+                "which are listed below. The cost of each request follows from those of its own version."
+            )
     readings = report.readings
     if readings.participation is not None:
         found.append(readings.participation)
