@@ -194,9 +194,9 @@ class _PreviewedQuery(NotCopyable):
                 at_typical = pricer.forecast(state, target, self._rows_of_table)
                 if (typical := at_typical.typical(scale)) is not None:
                     forecast, rows, is_typical = at_typical, at_typical.rows, True
-                    errors = typical if errors is None else np.where(np.isfinite(errors), errors, typical)
+                    both = typical if errors is None else np.where(np.isfinite(errors), errors, typical)
+                    errors, least = self._known(both), self._known(at_typical.least_typical(scale))
                     assumed = " and ".join(filter(None, [None if rows is None else rows.assumption, TYPICAL]))
-                    least = at_typical.least_typical(scale)
         fits = filter_.admits(counted)
         query = state.query
         discovery = isinstance(plan.aggregation, Discovery)
