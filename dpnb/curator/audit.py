@@ -7,9 +7,8 @@ loss, and its stored words with those that follow from request and released valu
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
@@ -33,7 +32,7 @@ from dpnb.accounting.losses import PureGDP
 from dpnb.accounting.losses.gaussian import as_amount
 from dpnb.accounting.partition_cost import PartRef
 from dpnb.copying import NotCopyable
-from dpnb.curator.audit_scopes import Audit, AuditedSum, AuditScope, guarantee_of
+from dpnb.curator.audit_scopes import Audit, AuditedSum, AuditScope, guarantee_of, same_words
 from dpnb.errors import DpnbError, PlanError
 from dpnb.ledger import ROOT, Charge, ChargeSummary, Ledger, node_of, parent_launch
 from dpnb.ledger.charge import ABOUT_TABLE, ACT, BUDGET_REQUEST, CLOSE, GRANT, LAUNCH, QUERIES, SELECTION
@@ -47,15 +46,12 @@ MAX_PROBLEMS = 100
 
 
 def audit(path: str) -> Audit:
-    """Audit a ledger, whose chain of hashes is verified first; `LedgerError` if it cannot be read, or was altered."""
-    ledger = Ledger.read_only_copy(path)
-    try:
-        return _Replay(ledger).result()
-    finally:
-        ledger.close()
+    """Audit a file, whose chain of hashes is verified first; `LedgerError` if it cannot be read, or was altered."""
+    with closing(Ledger.read_only_copy(path)) as ledger:
+        return AuditReplay(ledger).result()
 
 
-class _Replay(NotCopyable):
+class AuditReplay(NotCopyable):
     """Reads the rows in order."""
 
     def __init__(self, ledger: Ledger) -> None:
@@ -85,6 +81,7 @@ class _Replay(NotCopyable):
         self._before = NOTHING  # what was charged before the budget was divided
 
     def result(self) -> Audit:
+        """What was found."""
         rows = self._ledger.summaries()
         falling = []
         for charge in rows:
@@ -350,15 +347,21 @@ class _Replay(NotCopyable):
             stored = {number: words for number, _, _, words in self._ledger.words(ids)}
             for charge in self._ledger.by_id(ids):
                 try:
-                    if not _is_paid_for(charge, metadata.tables):
+                    if not _is_paid_for(charge, reader.tables_of(charge)):
                         self._problem(charge, "costs more than it was charged")
-                    is_same = charge.kind == LAUNCH or _are_same(stored[charge.id], reader.stored_words(charge))
+                    if not self._combines_one_version(charge):
+                        self._problem(charge, "combines answers of several versions of the table")
+                    is_same = charge.kind == LAUNCH or same_words(stored[charge.id], reader.stored_words(charge))
                 except PlanError:  # this version refuses the query, so it cannot read the answer
                     continue
                 except DpnbError:
                     is_same = False
                 if not is_same:
                     self._problem(charge, "has other words than its answer")
+
+    def _combines_one_version(self, charge: Charge) -> bool:
+        combined = [self._ledger.summary(number).table_version for number in charge.observations]
+        return all(version == charge.table_version for version in combined)
 
     def _problem(self, charge: ChargeSummary | Charge, what: str) -> None:
         self._problems.append(f"Row {charge.id} {what}.")
@@ -385,16 +388,3 @@ def _is_paid_for(charge: Charge, tables: PrivateTables) -> bool:
             enough = (epsilon or 0) <= paid.epsilon and (mu or 0) ** 2 <= paid.mu_squared
             return enough and charge.loss.count == thresholds in (1, most)
     return True
-
-
-def _are_same(stored: str | None, computed: str | None) -> bool:
-    """Whether words are the same, except for the last digits of a number, which the version of a library may change."""
-    if stored is None or computed is None:
-        return stored == computed
-    pairs = zip(json.loads(stored), json.loads(computed), strict=True)
-    return all(
-        math.isclose(one, other, rel_tol=1e-9) or (math.isnan(one) and math.isnan(other))
-        if isinstance(one, float) and isinstance(other, float)
-        else one == other
-        for one, other in pairs
-    )

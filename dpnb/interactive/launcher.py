@@ -165,8 +165,8 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
         return self.attached(self.launched(request.stored))
 
     def named(self, name: object) -> Launch | None:
-        """The launch of a name, as :meth:`LaunchKind.named`."""
-        return self._launches.named(name)
+        """The launch of a name, as :meth:`LaunchKind.current`."""
+        return self._launches.current(name)
 
     def preview(self, request: LaunchRequest) -> Explanation:
         """The cost of a launch, by the same rules as the launch itself; nothing is charged."""

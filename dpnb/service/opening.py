@@ -30,6 +30,7 @@ from dpnb.interactive.launches import columns_of_close
 from dpnb.interactive.threshold.hidden_noise import hidden_noise
 from dpnb.ledger import MEMORY, Charge, Ledger, node_of, parent_launch
 from dpnb.ledger.charge import CLOSE, unique_key
+from dpnb.ledger.declared import of_version
 from dpnb.ledger.shared_rows import SharedRows
 from dpnb.service.configuration.parts import apply_division
 from dpnb.service.configuration.settings import TableSettings
@@ -41,7 +42,7 @@ from dpnb.session.base import BaseSession
 from dpnb.session.declaration import Declaration, read_declaration
 from dpnb.session.session import Session
 from dpnb.session.table_files import read_tables, refuse_other_contents
-from dpnb.wire.replies import Table
+from dpnb.wire.replies import EarlierColumns, Table
 
 LOCK_SUFFIX = "-service"
 """Of the file beside a ledger that is locked while a service uses the ledger."""
@@ -73,6 +74,7 @@ class OpenTable(NotCopyable):
         try:
             if heads is not None:
                 follow_head(session, self.name, heads, restored=restored)
+            session.ledger.declare_again()
             self.held = HeldRows(session.ledger)
             for charge in self.held.charges():
                 log("held", table=self.name, row=charge.id, status=charge.status)
@@ -199,6 +201,7 @@ class AnalystSession(NotCopyable):
             "reserved" if self._is_reserved else "pooled",
             number,
             core.tables.engine,
+            tuple(EarlierColumns(last, of_version(one.metadata)) for last, one in self.rows.earlier),
         )
 
     def translated(self, conditions: Conditions | None) -> Conditions:
@@ -260,9 +263,10 @@ class AnalystSession(NotCopyable):
 
 def _known_of(ledger: Ledger, part: Grant | None) -> tuple[dict[str, str], dict[str, str]]:
     """What an analyst knows as the metadata and parameters of the ledger: in reserved mode, of the own ceiling only."""
+    known = ledger.opened  # another session may have declared something else since
     if part is None or part.mode != "reserved":
-        return dict(ledger.metadata), dict(ledger.parameters)
-    return {**ledger.metadata, "budget": json.dumps(part.budget.to_json())}, dict(part.parameters)
+        return dict(known.metadata), dict(known.parameters)
+    return {**known.metadata, "budget": json.dumps(part.budget.to_json())}, dict(part.parameters)
 
 
 def open_table(settings: TableSettings, heads: Path | None = None, *, restored: bool = False) -> OpenTable:

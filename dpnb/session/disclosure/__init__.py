@@ -6,4 +6,5 @@
 ``division``   how the budget is divided
 ``sentences``  the sections in plain language
 ``texts``      the paragraph for a paper, and the entry for the registry of deployments
+``together``   what several ledgers about the same units guarantee
 """

@@ -24,9 +24,13 @@ REQUESTS = (RELEASE, COMPARISON, SELECTION, LAUNCH)
 FREE = "nothing"
 
 
-def releases_of(core: SessionCore, charges: list[Charge], *, answers: bool) -> tuple[ReportedRelease, ...]:
+def charged_of(charges: list[Charge]) -> list[Charge]:
     """Every request that was charged, in every part of the budget and every mechanism, oldest first."""
-    charged = [charge for charge in charges if charge.kind in REQUESTS or charge.loss]
+    return [charge for charge in charges if charge.kind in REQUESTS or charge.loss]
+
+
+def releases_of(core: SessionCore, charged: list[Charge], *, answers: bool) -> tuple[ReportedRelease, ...]:
+    """The charged requests with their costs, and with their answers if that is wanted."""
     words = core.log.words(charge.id for charge in charged)
     return tuple(
         _release(core.account, charge, _described(charge, one), answers=answers)
