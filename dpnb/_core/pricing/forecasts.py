@@ -104,7 +104,7 @@ class ExpectedErrors:
     def typical(self, sigma: float) -> Cells | None:
         """The errors for typical values, with these numbers of rows; None for other queries than second moments."""
         sums = None if self.rows is None else typical_sums(self.state.query, self.rows.by_cell, self.schema)
-        return None if sums is None or self._known_sums is not None else self._expected(sigma, sums=sums)
+        return None if sums is None or self._known_sums is not None else self.expected(sigma, sums=sums)
 
     def least_typical(self, sigma: float) -> Cells | None:
         """`typical` if there are as many rows as there may be; None if their number is not a range."""
