@@ -7,7 +7,7 @@ from typing import Any
 
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.grant import LEDGER_RESTORED, Grant, Mode, budget_of
-from dpnb._core.accountant.limit import Limit, left_of
+from dpnb._core.accountant.limit import NOTHING, Limit, left_of
 from dpnb._core.accountant.parameters import computed_parameters
 from dpnb.accounting.guarantee import make_guarantee
 from dpnb.accounting.losses import GDP, PureGDP
@@ -50,7 +50,7 @@ def grant(
     """
     with account.ledger.transaction():
         node = ROOT if project is None else node_of(project.id)
-        known = account.tree.grant_named(level, name)
+        known = account.tree.named_by_settings(level, name)
         ceiling = amount if mode == "reserved" else None
         if known is not None:
             if (known.mode, known.node, known.ceiling) != (mode, node, ceiling):
@@ -65,25 +65,49 @@ def grant(
                 f"{level} {name}: all parts of a budget have one mode, which cannot change; the ledger has the mode "
                 f"{others[0].mode!r}; got {mode!r}"
             )
-        whole = whole_of(account)
-        parameters: dict[str, str] = {}
-        if amount is not None:
-            _refuse_too_large(account, level, name, amount, whole if project is None else project.ceiling or whole)
-        if ceiling is not None:
+        row = write_part(account, level, name, mode, amount, project, version=version)
+    return account.tree.grants()[row]
+
+
+def write_part(
+    account: Accountant,
+    level: Level,
+    name: str,
+    mode: Mode,
+    amount: PureGDP | None,
+    project: Grant | None,
+    *,
+    version: str,
+    taken_from: Grant | None = None,
+) -> int:
+    """Write the row of a new part, and return its id; call inside the ledger's transaction.
+
+    If it takes the place of a part that was handed over in the same transaction, the ceilings add up to what they did.
+    """
+    whole, ceiling = whole_of(account), amount if mode == "reserved" else None
+    parameters: dict[str, str] = {}
+    if amount is not None:
+        _refuse_too_large(account, level, name, amount, whole if project is None else project.ceiling or whole)
+    if ceiling is not None:
+        if taken_from is None or taken_from.ceiling != ceiling:
             _refuse_excess(account, level, name, ceiling, project)
-            guarantee = make_guarantee("gdp", budget_of(ceiling), individual=account.individual)
-            parameters = computed_parameters(guarantee, account.public_size, account.delta, account.sampled)
-        new = Grant(0, level, name, mode, node, ceiling, None if mode == "reserved" else amount, parameters)
-        row = account.ledger.reserve(
-            kind=GRANT,
-            request_key=digest(["grant", level, name]),
-            node=node,
-            table_version=version,
-            query_key=name,
-            loss=GDP(0),
-            launch=new.to_details(),
-        )
-    return account.tree.grants()[row.id]
+        guarantee = make_guarantee("gdp", budget_of(ceiling), individual=account.individual)
+        parameters = computed_parameters(guarantee, account.public_size, account.delta, account.sampled)
+    node = ROOT if project is None else node_of(project.id)
+    cap, before = None if mode == "reserved" else amount, None if taken_from is None else taken_from.id
+    new = Grant(0, level, name, mode, node, ceiling, cap, parameters, taken_from=before)
+    # A name may have further parts, each after an earlier one was handed over.
+    earlier = [one for one in account.tree.grants().values() if (one.level, one.name) == (level, name)]
+    row = account.ledger.reserve(
+        kind=GRANT,
+        request_key=digest(["grant", level, name, *([len(earlier)] if earlier else [])]),
+        node=node,
+        table_version=version,
+        query_key=name,
+        loss=GDP(0),
+        launch=new.to_details(),
+    )
+    return int(row.id)
 
 
 def move_cap(account: Accountant, part: Grant, cap: PureGDP | None, *, version: str) -> None:
@@ -199,10 +223,10 @@ def _refuse_too_large(account: Accountant, level: Level, name: str, amount: Pure
 def unreserved(account: Accountant, project: Grant | None = None) -> PureGDP:
     """What is left of a budget, or of the part of a project, for further ceilings."""
     node = ROOT if project is None else node_of(project.id)
-    taken = [one.ceiling for one in account.tree.grants().values() if one.node == node and one.ceiling is not None]
+    taken = [one.ceiling for one in account.tree.grants().values() if one.node == node and not one.is_handed_over]
     left = left_of(whole_of(account), _spent_outside(account)) if project is None else _outer(account, project)
     for one in taken:
-        left = left_of(left, one)
+        left = left_of(left, one or NOTHING)
     return left
 
 

@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -20,7 +21,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from dpnb._protocol.cockpit import Login, NewToken, ServiceState, TokenHolder
+from dpnb._protocol.cockpit import Login, NewToken, PeopleChanged, ServiceState, TokenHolder
 from dpnb._protocol.curation import TableState
 from dpnb.copying import NotCopyable
 from dpnb.errors import DpnbError
@@ -30,6 +31,7 @@ from dpnb.service.app import Service
 from dpnb.service.cockpit.page import DOCUMENT, Live, read_static
 from dpnb.service.cockpit.protections import LIFETIME, Logins, NewLogin, Origins, Protected
 from dpnb.service.curation.acts import carry_out
+from dpnb.service.curation.people import change_people
 from dpnb.service.curation.state import audit_page, described, plan_page, table_state
 from dpnb.service.limits import RequestRate
 from dpnb.service.monitoring.log import log, log_login
@@ -37,7 +39,7 @@ from dpnb.service.network.http import client_of, keep_connection, read_body
 from dpnb.service.opening import OpenTable
 from dpnb.service.served import ServedTable
 from dpnb.session.disclosure.building import report_of_ledger
-from dpnb.wire.acts import ACTS
+from dpnb.wire.acts import ACTS, PERSON_ACTS
 from dpnb.wire.limits import MAX_INTEGER, WireError
 
 COOKIE, SECURE_COOKIE = "dpnb-cockpit", "__Host-dpnb-cockpit"
@@ -109,6 +111,7 @@ class Cockpit(NotCopyable):
             Route("/api/tables/{table}/plan", self._logged_in(self._plan, AUDITORS), methods=["GET"]),
             Route("/api/tables/{table}/statement", self._logged_in(self._statement, AUDITORS), methods=["GET"]),
             Route("/api/tables/{table}/acts", self._logged_in(self._act, CURATORS), methods=["POST"]),
+            Route("/api/tables/{table}/people", self._logged_in(self._people, CURATORS), methods=["POST"]),
             Route("/api/tokens", self._logged_in(self._rotate, CURATORS), methods=["POST"]),
         ]
         app = Starlette(
@@ -246,7 +249,18 @@ class Cockpit(NotCopyable):
         if not is_valid():  # while the body was sent
             raise HTTPException(401, NO_LOGIN)
         await asyncio.to_thread(carry_out, served, person, one, page="cockpit")
+        served.end_revoked()
         return _json(await asyncio.to_thread(table_view, served.table))
+
+    async def _people(self, request: HttpRequest, person: Identity, is_valid: Callable[[], bool]) -> Response:
+        served, service = self._served(request), self._service
+        one = PERSON_ACTS.decode(await _body(request))
+        if not is_valid():  # while the body was sent
+            raise HTTPException(401, NO_LOGIN)
+        change = partial(change_people, service.tables, served, service.tokens, person, one, page="cockpit")
+        token = await asyncio.to_thread(change)
+        served.end_revoked()
+        return _json(PeopleChanged(await asyncio.to_thread(table_view, served.table), token))
 
     async def _rotate(self, request: HttpRequest, person: Identity, is_valid: Callable[[], bool]) -> Response:
         name = msgspec.json.decode(await _body(request), type=Rotation).name
