@@ -97,8 +97,8 @@ def _refuse_used(account: Accountant, part: Grant) -> None:
     use = _use(account, part)
     if use:
         raise InvalidValueError(
-            f"analyst {part.name}: a part can be handed over only while nothing was charged to it; {use}; remove them, "
-            "and move the caps of others within their ceilings, or add the other person with what is left"
+            f"analyst {part.name}: a part can be handed over only while nothing in it was charged or launched; {use}; "
+            "remove them, and give the other person a part of what is left"
         )
 
 

@@ -1,7 +1,7 @@
 """Adding and removing the analysts of a table, and handing over an unused part, with their tokens.
 
-The ledger comes first: a removed analyst is charged nothing more from its row on, also if the file of tokens cannot be
-written.  Whoever was added without a token in the end gets one as if the token had been lost.
+The ledger is written first: a removed analyst is charged nothing more from its row on, also if the file of tokens
+cannot be written then.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def change_people(
 ) -> str | None:
     """Do what a curator asks about an analyst of a table, in any thread; returns a new token, which is not kept.
 
-    Whoever leaves and may open no other of the `tables` loses their tokens.  Whoever comes and has no token gets one,
+    A person who leaves and may open no other of the `tables` loses the tokens.  One who comes without a token gets one,
     if that is asked.  `facts` are for the log.
     """
     coming = one.to if isinstance(one, HandOver) else one.name if isinstance(one, AddAnalyst) else None
@@ -81,6 +81,6 @@ def _refuse_name(name: str, person: Identity) -> None:
         )
     if name == person.name:
         raise InvalidValueError(
-            f"name: must be that of another person; got {name!r}, who asks for it; whoever decides about a budget has "
-            "no part of it"
+            f"name: must be that of another person; got {name!r}, who asks for it; a person who decides about a budget "
+            "has no part of it"
         )
