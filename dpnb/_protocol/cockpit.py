@@ -47,4 +47,4 @@ class NewToken(Record, frozen=True):
     """A token, which is not shown again."""
 
     name: str
-    token: str
+    token: str  # Empty if none was made.

@@ -417,6 +417,32 @@ def test_a_freeze_does_not_wait_for_the_requests_of_analysts(tmp_path: Path) -> 
     run_cockpit(tmp_path, scenario)
 
 
+def test_a_curator_makes_and_revokes_tokens_of_analysts_and_auditors_only(tmp_path: Path) -> None:
+    async def scenario(opened: Opened) -> None:
+        curator, owner = await opened.logged_in(), await opened.logged_in("olga", "owner")
+
+        async def change(browser: Browser, act: str, name: str, role: str = "auditor", **more: str) -> httpx.Response:
+            return await browser.post("/api/tokens", {"act": act, "name": name, "role": role, **more})
+
+        for role in ("curator", "owner"):
+            assert (await change(curator, "new", "al", role)).status_code == 403
+        assert (await change(curator, "revoke", "olga")).status_code == 403
+        assert (await change(curator, "revoke", "nobody")).status_code == 404
+        for name in ("../al", "<b>", "al\n", "(settings)"):
+            assert (await change(curator, "new", name)).status_code == 422
+        assert (await change(curator, "new", "al", expires="soon")).status_code == 422
+        made = (await change(curator, "new", "al", expires="30d")).json()["token"]
+        assert made.startswith("dpnb_")
+        assert (await change(curator, "new", "al")).status_code == 422  # who has one
+        assert (await change(owner, "new", "cy", "curator")).status_code == 200
+        holders = {one["name"]: one["role"] for one in (await owner.state())["tokens"]}
+        assert holders == {"al": "auditor", "ana": "analyst", "cy": "curator", "eve": "curator", "olga": "owner"}
+        assert (await change(curator, "revoke", "al")).json()["token"] == ""
+        assert "al" not in {one["name"] for one in (await owner.state())["tokens"]}
+
+    run_cockpit(tmp_path, scenario)
+
+
 @pytest.mark.parametrize("is_broken", [False, True])
 def test_a_token_revoked_while_the_body_is_sent_does_nothing(
     is_broken: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from starlette.applications import Starlette
@@ -26,7 +26,7 @@ from dpnb._protocol.curation import TableState
 from dpnb.copying import NotCopyable
 from dpnb.errors import DpnbError
 from dpnb.ledger import node_of
-from dpnb.service.access.tokens import AUDITORS, CURATORS, Identity, Role
+from dpnb.service.access.tokens import AUDITORS, CURATORS, Identity, Role, TokenStore
 from dpnb.service.app import Service
 from dpnb.service.cockpit.page import DOCUMENT, Live, read_static
 from dpnb.service.cockpit.protections import LIFETIME, Logins, NewLogin, Origins, Protected
@@ -60,6 +60,9 @@ LONG_SECONDS = 5
 PAGES = 5
 """Pages of an audit in one reply."""
 
+TOKEN_EVENTS = {"replace": "token_rotated", "new": "token_made", "revoke": "token_revoked"}
+"""In the service's log."""
+
 WRONG_TOKEN = "The token is unknown, expired or revoked."  # noqa: S105  (a message)
 NO_LOGIN = "The login has ended. Log in again."
 
@@ -70,10 +73,13 @@ class TokenGiven(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     token: str
 
 
-class Rotation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The body of a request for a new token."""
+class TokenAct(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The body of a request about the tokens of a person; a new person has the role and the expiry that it says."""
 
     name: str
+    act: Literal["replace", "new", "revoke"] = "replace"
+    role: Role = "analyst"
+    expires: str | None = None
 
 
 RouteHandler = Callable[[HttpRequest, Identity, Callable[[], bool]], Awaitable[Response]]
@@ -112,7 +118,7 @@ class Cockpit(NotCopyable):
             Route("/api/tables/{table}/statement", self._logged_in(self._statement, AUDITORS), methods=["GET"]),
             Route("/api/tables/{table}/acts", self._logged_in(self._act, CURATORS), methods=["POST"]),
             Route("/api/tables/{table}/people", self._logged_in(self._people, CURATORS), methods=["POST"]),
-            Route("/api/tokens", self._logged_in(self._rotate, CURATORS), methods=["POST"]),
+            Route("/api/tokens", self._logged_in(self._change_tokens, CURATORS), methods=["POST"]),
         ]
         app = Starlette(
             routes=routes,
@@ -262,19 +268,21 @@ class Cockpit(NotCopyable):
         served.end_revoked()
         return _json(PeopleChanged(await asyncio.to_thread(table_view, served.table), token))
 
-    async def _rotate(self, request: HttpRequest, person: Identity, is_valid: Callable[[], bool]) -> Response:
-        name = msgspec.json.decode(await _body(request), type=Rotation).name
+    async def _change_tokens(self, request: HttpRequest, person: Identity, is_valid: Callable[[], bool]) -> Response:
+        one, tokens = msgspec.json.decode(await _body(request), type=TokenAct), self._service.tokens
         if not is_valid():  # while the body was sent
             raise HTTPException(401, NO_LOGIN)
-        holder = next((one for one in self._service.tokens.holders() if one.name == name), None)
-        if holder is None:
+        role = tokens.role_of(one.name)
+        if one.act != "new" and role is None:
             raise HTTPException(404, "There is nobody with a valid token of this name.")
-        if not _may_rotate(person, holder.role, name):
+        if one.act == "new" and role is not None:
+            raise HTTPException(422, "The person has a valid token: replace it.")
+        if not _may_rotate(person, role or one.role, one.name):
             _note("role_refused", person, request)
-            raise HTTPException(403, f"Only the owner can replace the token of a person with the role {holder.role}.")
-        token = await asyncio.to_thread(self._service.tokens.rotate, name)
-        log("token_rotated", actor=person.name, role=person.role, name=name, page="cockpit")
-        return _json(NewToken(name, token))
+            raise HTTPException(403, f"Only the owner can do this about a person with the role {role or one.role}.")
+        token = await asyncio.to_thread(_token, tokens, one)
+        log(TOKEN_EVENTS[one.act], actor=person.name, role=person.role, name=one.name, page="cockpit")
+        return _json(NewToken(one.name, token))
 
 
 # --- what the page shows ----------------------------------------------------------------------------------------------
@@ -301,6 +309,16 @@ def version_of(served: ServedTable) -> str:
         return f"{served.table.name} {served.version} {ledger.count} {ledger.foreign_changes()} {lapsed} {running}"
     except DpnbError as error:
         return f"{served.table.name} {error}"
+
+
+def _token(tokens: TokenStore, one: TokenAct) -> str:
+    """The token that an act made; empty for none."""
+    if one.act == "new":
+        return tokens.make(one.name, one.expires, one.role)
+    if one.act == "replace":
+        return tokens.rotate(one.name)
+    tokens.revoke(one.name)
+    return ""
 
 
 def _may_rotate(person: Identity, role: str, name: str) -> bool:

@@ -51,6 +51,7 @@ export interface IPeopleChanged {
 /** A token, which is not shown again. */
 export interface INewToken {
   name: string;
+  /** Empty if none was made. */
   token: string;
 }
 
