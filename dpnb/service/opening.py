@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from dpnb._core.accountant.grant import Grant
+from dpnb._core.accountant.granting import charged_outside
 from dpnb._core.accountant.limit import Limit
 from dpnb._core.accountant.tree import ABOVE_THRESHOLD, BudgetTree
 from dpnb._core.tables import PrivateTables
@@ -70,6 +71,7 @@ class OpenTable(NotCopyable):
         self._analysts: dict[str, AnalystSession] = {}
         self._lock_of_people, self._is_divided = threading.Lock(), True
         self._limits: dict[int, Limit] = {}
+        self.outside = charged_outside(session._core.account)
         self.worker = Turns(f"dpnb-{self.name}")
         self.running: RunningRequest | None = None
         self._numbers = count(1)

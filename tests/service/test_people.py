@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from fractions import Fraction
 from pathlib import Path
@@ -21,12 +23,16 @@ from dpnb._target import Target
 from dpnb.curator.audit import audit
 from dpnb.curator.disclosure import report_of
 from dpnb.errors import InvalidValueError
+from dpnb.ledger import row_times
+from dpnb.ledger.origin import current_origin
+from dpnb.service import requests as service_requests
 from dpnb.service.access.tokens import new_token
 from dpnb.service.configuration.parts import AmountSettings, DivisionSettings, PartSettings
 from dpnb.service.configuration.settings import TableSettings
 from dpnb.service.opening import OpenTable
 from dpnb.wire.acts import AddAnalyst, AnyPersonAct, Components, HandOver, RemoveAnalyst
 from service.served import Served, content, open_people, run_served
+from service.test_division import StoppedClock
 from waiting import wait_until
 
 PEOPLE, STATE, AUDIT = (f"/v3/tables/people/{name}" for name in ("people", "state", "audit"))
@@ -397,3 +403,50 @@ def test_a_table_that_is_not_divided_gets_no_analyst(tmp_path: Path) -> None:
         assert "a divided budget" in (await office.act(AddAnalyst("carl", amount=QUARTER), 422))["message"]
 
     run(tmp_path, scenario, DivisionSettings())
+
+
+# --- what the others see ----------------------------------------------------------------------------------------------
+
+
+def received_by_bob(folder: Path, drawn: Counter[str], is_busy: bool, mode: Any = "reserved") -> list[bytes]:
+    replies: list[bytes] = []
+    drawn.clear()
+
+    async def scenario(office: Office) -> None:
+        if is_busy:
+            if mode == "reserved":
+                await office.act(HandOver("ana", "carl"))
+                await office.act(RemoveAnalyst("carl"))
+            else:
+                await office.act(RemoveAnalyst("ana"))
+            await office.act(AddAnalyst("dora", amount=QUARTER))
+        for number, of in enumerate(("rows", "ages")):
+            df = office.bob.session.frame
+            query = df.count() if of == "rows" else df["age"].sum()
+            call = Release(query.plan, query.view, Target("mu", Fraction(1, 10)))
+            replies.append((await office.bob.post(office.bob.body(f"b{number}", call))).content)
+        for path in ("/v3/tables", "/v3/tables/people", "/v3/tables/people/rows?after=0"):
+            replies.append((await office.bob.get(path)).content)
+
+    folder.mkdir()
+    run(folder, scenario, parts("ana", "bob", mode=mode, share="1/4"))
+    return replies
+
+
+def test_nobody_else_sees_who_comes_and_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (row_times, service_requests):
+        monkeypatch.setattr(module, "datetime", StoppedClock)
+    drawn = Counter[str]()
+
+    def token(size: int) -> str:
+        """A salt or a key, which is random, that depends on its actor alone."""
+        actor = "" if (origin := current_origin()) is None else origin.actor
+        drawn[actor] += 1
+        return f"{actor} {drawn[actor]}"
+
+    monkeypatch.setattr(secrets, "token_hex", token)
+    quiet = received_by_bob(tmp_path / "quiet", drawn, is_busy=False)
+    assert received_by_bob(tmp_path / "busy", drawn, is_busy=True) == quiet
+    # Control: in pooled mode the acts are rows that everybody sees.
+    pooled = [received_by_bob(tmp_path / f"pooled{busy}", drawn, busy, "pooled") for busy in (False, True)]
+    assert pooled[0] != pooled[1]

@@ -220,11 +220,16 @@ def _refuse_too_large(account: Accountant, level: Level, name: str, amount: Pure
         raise InvalidValueError(f"{level} {name}: must have a part of the budget; got none; revoke its access instead")
 
 
-def unreserved(account: Accountant, project: Grant | None = None) -> PureGDP:
-    """What is left of a budget, or of the part of a project, for further ceilings."""
+def unreserved(account: Accountant, project: Grant | None = None, outside: Limit | None = None) -> PureGDP:
+    """What is left of a budget, or of the part of a project, for further ceilings.
+
+    `outside` is an earlier `charged_outside`, which reads new rows only.
+    """
     node = ROOT if project is None else node_of(project.id)
     taken = [one.ceiling for one in account.tree.grants().values() if one.node == node and not one.is_handed_over]
-    left = left_of(whole_of(account), _spent_outside(account)) if project is None else _outer(account, project)
+    left = _outer(account, project)
+    if project is None:
+        left = left_of(left, (outside or charged_outside(account)).spent)
     for one in taken:
         left = left_of(left, one or NOTHING)
     return left
@@ -242,7 +247,7 @@ def refuse_excess(level: Level, name: str, ceiling: PureGDP, outer: PureGDP, lef
 
 def _refuse_excess(account: Accountant, level: Level, name: str, ceiling: PureGDP, project: Grant | None) -> None:
     """Refuse ceilings that add up to more than what they are taken from."""
-    if project is None and account.individual and _spent_outside(account).mu_squared:
+    if project is None and account.individual and charged_outside(account).spent.mu_squared:
         raise InvalidValueError(
             f"{level} {name}: a budget cannot be divided after a charge under individual accounting, since each "
             "unit may have paid all of it; start a new ledger"
@@ -254,13 +259,12 @@ def _outer(account: Accountant, project: Grant | None) -> PureGDP:
     return (None if project is None else project.ceiling) or whole_of(account)
 
 
-def _spent_outside(account: Accountant) -> PureGDP:
+def charged_outside(account: Accountant) -> Limit:
     """What was charged before, outside all parts."""
     tree = account.tree
-    outside = Limit(
+    return Limit(
         account.ledger, tree, account.guarantee, ROOT, ROOT, counts=lambda charge: tree.grant_of(charge.node) is None
     )
-    return outside.spent
 
 
 def _words(part: Grant, account: Accountant) -> str:

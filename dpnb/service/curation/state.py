@@ -85,7 +85,7 @@ def table_state(table: OpenTable) -> TableState:
             rows=account.ledger.count,
             head=account.ledger.head,
             moments=tuple(moments),
-            free=_free(account, None) if any(one.mode == "reserved" for one in tree.grants().values()) else None,
+            free=_free(table, None) if any(one.mode == "reserved" for one in tree.grants().values()) else None,
             parts=tuple(_part(table, account, grant, used) for grant in _by_project(tree)),
             requests=tuple(_request(table, account, one) for one in (*pending, *decided)),
             running=_running(table.running),
@@ -149,10 +149,11 @@ def _by_project(tree: BudgetTree) -> list[Grant]:
     return sorted((one for one in tree.grants().values() if not one.is_handed_over), key=place)
 
 
-def _free(account: Accountant, project: Grant | None) -> float:
+def _free(table: OpenTable, project: Grant | None) -> float:
     """The share of each component that is left for further ceilings, rounded down to a few digits."""
+    account = table.session._core.account
     outer = (None if project is None else project.ceiling) or whole_of(account)
-    pairs = zip(unreserved(account, project).parts, outer.parts, strict=True)
+    pairs = zip(unreserved(account, project, table.outside).parts, outer.parts, strict=True)
     return math.floor(1000 * min(left / whole for left, whole in pairs if whole)) / 1000
 
 
@@ -180,7 +181,7 @@ def _part(table: OpenTable, account: Accountant, grant: Grant, used: set[str]) -
         has_cap=(grant.mode, grant.level) != ("reserved", "project"),
         is_removed=grant.is_removed,
         is_unused=(grant.mode, grant.level) == ("reserved", "analyst") and node_of(grant.id) not in used,
-        free=_free(account, grant) if (grant.mode, grant.level) == ("reserved", "project") else None,
+        free=_free(table, grant) if (grant.mode, grant.level) == ("reserved", "project") else None,
     )
 
 
