@@ -114,7 +114,7 @@ def _act(details: Mapping[str, Any]) -> str:
             lost = "" if known is None else f"; it had at least {known} rows"
             return f"{RESTORED}, which ends with the row before{lost}"
         case grants.REMOVE:
-            return "analyst removed, without access from now on"
+            return "access removed"
         case grants.HAND_OVER:
             return "part of the budget handed over, of which nothing was charged"
         case grants.TAKE_OVER:

@@ -109,7 +109,7 @@ export function handOver(actions: Actions, table: string, { name, ceiling }: IPa
     title: trans.__('Hand over the part of %1', name),
     what: [
       trans.__(
-        'Another person gets the ceiling of %1, %2, of which nothing was charged. %1 can no longer open the table.',
+        'Another person gets the ceiling of %1, %2, of which nothing was charged. %1 can no longer open the table, and loses the tokens unless another table of the service is open to them.',
         name,
         ceiling?.words ?? ''
       ),

@@ -66,7 +66,7 @@ function newPerson(actions: Actions, roles: string[]): void {
     title: trans.__('New person'),
     what: [
       trans.__(
-        'The person gets a token, which is shown once: send it as you would send a password. An analyst of a table with parts also needs one: add them there instead.'
+        'The person gets a token, which is shown once: send it as you would send a password. Add an analyst of a table with parts there: that makes the token too.'
       )
     ],
     fields: [
