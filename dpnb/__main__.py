@@ -15,10 +15,12 @@ from dpnb.curator.draft import draft
 from dpnb.curator.kernel import refuse_in_kernel
 from dpnb.curator.statement import statement
 from dpnb.curator.statement_text import statement_text
-from dpnb.errors import CheckError, DpnbError
+from dpnb.errors import CheckError, DpnbError, InvalidValueError
 from dpnb.remote.commands import add_commands
 from dpnb.service.access.tokens import ROLES
 from dpnb.service.commands import list_tokens, make_token, revoke, run_service
+from dpnb.session.backup import back_up
+from dpnb.session.disclosure.together import SAME_UNIT, SET_BEFOREHAND, write_sum
 
 ABOUT = "The curator's command line. The commands refuse to run in a notebook kernel: their output is not for analysts."
 
@@ -84,6 +86,10 @@ what is not covered, with a paragraph for a paper and an entry for the registry 
 ledger alone, which is only read, and has no answers unless --answers asks for them. With --analyst it is about the part
 of the budget that is reserved for one analyst, from that analyst's own rows.
 
+Of several ledgers, it states what they guarantee together, as a text, if their units are the same: --same-unit says so.
+A copy or an earlier state of a ledger is refused. If a budget was set after answers of another ledger had been given,
+the sum is a reading and not a promise that was made beforehand; the times of the rows tell, or --set-beforehand.
+
 The statement for one person under individual accounting is another command, statement.
 """
 
@@ -93,6 +99,15 @@ compare every field. The chain of hashes of the ledger is verified too. Later ro
 
 The exit status is 0 if the statement is what the ledger says, 1 if a field differs, and 2 if one of the files cannot be
 read or the ledger was altered.
+"""
+
+ABOUT_BACKUP = """\
+Copy a ledger, which may be in use, and the secret beside it into a folder that nobody else can read: the folder is made
+with mode 0700, the files have mode 0600, whatever the mask of the process is. A copy from before is replaced, unless it
+has rows that the ledger lacks. The file of the folder heads, with the last row that is known of the ledger, is not
+copied: restored together with the ledger, it would fit an older copy. The chain of hashes is verified first.
+
+The exit status is 0 if the copy was written, and 2 if not.
 """
 
 SETTINGS = "curator.toml"
@@ -139,12 +154,27 @@ def _audit(options: argparse.Namespace) -> tuple[str, int]:
 
 
 def _report(options: argparse.Namespace) -> tuple[str, int]:
-    return write_report(options.ledger, options.analyst, options.format, options.output, answers=options.answers)
+    if len(options.ledger) == 1:
+        if options.same_unit or options.set_beforehand:
+            raise InvalidValueError(
+                f"report: of one ledger has no {SAME_UNIT} or {SET_BEFOREHAND}; leave them out, or give several ledgers"
+            )
+        return write_report(options.ledger[0], options.analyst, options.format, options.output, answers=options.answers)
+    if options.analyst or options.format or options.answers:
+        raise InvalidValueError(
+            "report: of several ledgers has no --analyst, --format or --answers; leave them out, or give one ledger"
+        )
+    words = {"same_unit": options.same_unit, "set_beforehand": options.set_beforehand}
+    return write_sum(options.ledger, options.output, **words)
 
 
 def _verify(options: argparse.Namespace) -> tuple[str, int]:
     result = verify(options.report, options.ledger)
     return verification_text(result), 0 if result.is_fine else 1
+
+
+def _backup(options: argparse.Namespace) -> tuple[str, int]:
+    return back_up(options.ledger, options.folder), 0
 
 
 def _serve(options: argparse.Namespace) -> tuple[str, int]:
@@ -214,15 +244,27 @@ def _parser() -> argparse.ArgumentParser:
     six.add_argument("ledger", metavar="LEDGER", help="the session's ledger, <name>.dpnb")
 
     seven = command("report", _report, 2, ABOUT_REPORT, "write the disclosure statement of a ledger, to hand over")
-    seven.add_argument("ledger", metavar="LEDGER", help="the session's ledger, <name>.dpnb")
+    seven.add_argument("ledger", nargs="+", metavar="LEDGER", help="the session's ledger, <name>.dpnb; or several")
     seven.add_argument("--analyst", metavar="NAME", help="an analyst for whom a part of the budget is reserved")
     seven.add_argument("--format", choices=("html", "json"), help="by default that of the file's name, or html")
     seven.add_argument("--output", metavar="FILE", help="the file to write; by default the statement is printed")
     seven.add_argument("--answers", action="store_true", help="include the released answers")
+    seven.add_argument(
+        SAME_UNIT, action="store_true", help="of several ledgers: the same value names the same unit in all of them"
+    )
+    seven.add_argument(
+        SET_BEFOREHAND,
+        action="store_true",
+        help="of several ledgers: all budgets were set before any of them gave an answer, although no row shows it",
+    )
 
     eight = command("verify", _verify, 2, ABOUT_VERIFY, "verify a disclosure statement against its ledger")
     eight.add_argument("report", metavar="STATEMENT", help="the file of the statement, .html or .json")
     eight.add_argument("ledger", metavar="LEDGER", help="the session's ledger, <name>.dpnb")
+
+    nine = command("backup", _backup, 2, ABOUT_BACKUP, "copy a ledger and its secret into a private folder")
+    nine.add_argument("ledger", metavar="LEDGER", help="the session's ledger, <name>.dpnb")
+    nine.add_argument("folder", metavar="FOLDER", help="the folder of the copy, on another disk")
 
     four = command("serve", _serve, 2, ABOUT_SERVE, "serve tables to analysts, who connect from their notebooks")
     four.add_argument("settings", nargs="?", default=SETTINGS, metavar="SETTINGS", help="by default curator.toml")

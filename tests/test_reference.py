@@ -210,6 +210,7 @@ def test_tables_are_made_of_what_the_code_reads() -> None:
             "report",
             "verify",
             "audit",
+            "backup",
             "serve",
             "token",
             "history",

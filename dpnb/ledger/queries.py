@@ -61,6 +61,10 @@ class LedgerQueries:
             dict(self._file.run("SELECT key, value FROM parameters")),
         )
 
+    def content(self) -> bytes:
+        """The content of the file, from which the same ledger can be opened."""
+        return self._file.content()
+
     @property
     def declared(self) -> Declared:
         """What is declared now: when the file was created, or by the last row of kind ``version``."""

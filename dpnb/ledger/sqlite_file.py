@@ -98,7 +98,10 @@ class SqliteFile:
                 kind = "a file without tables, perhaps the rest of a ledger that was copied or lost in part"
             elif application == APPLICATION_ID and version < self._format:
                 kind += ", written by a development version"
-                remedy = "start a new ledger; its budget is then spent in addition to what this one has spent"
+                remedy = (
+                    "start a new ledger; its budget is then spent in addition to what this one has spent, which only "
+                    "the version that wrote it can audit"
+                )
             raise LedgerError(
                 f"ledger {self.path!r}: must be a dpnb ledger of format {self._format}; it is {kind}; {remedy}"
             )
@@ -159,6 +162,11 @@ class SqliteFile:
         before = self._connection.total_changes
         self.run(statement, *arguments)
         return self._connection.total_changes - before
+
+    def content(self) -> bytes:
+        """The content of the file, or of the copy of it in memory."""
+        with self.lock.checked():
+            return self._connection.serialize()
 
     def each(self, statement: str, *arguments: object) -> Iterator[tuple[Any, ...]]:
         """Iterate over the rows of one statement without keeping them in memory; call in `transaction`."""

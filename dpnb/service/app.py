@@ -26,7 +26,7 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request as HttpRequest
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp
 
 from dpnb._protocol.cockpit import PeopleChanged
 from dpnb._protocol.curation import TableState
@@ -40,7 +40,7 @@ from dpnb.errors import (
     ServiceUnavailable,
 )
 from dpnb.service.access.identities import HubIdentities, Identities, Valid
-from dpnb.service.access.tokens import AUDITORS, CURATORS, LONGEST_TOKEN, ROLES, Identity, Role, TokenStore
+from dpnb.service.access.tokens import AUDITORS, CURATORS, LONGEST_TOKEN, MONITORS, Identity, Role, TokenStore
 from dpnb.service.curation.acts import carry_out
 from dpnb.service.curation.people import change_people
 from dpnb.service.curation.state import audit_page, plan_page, table_state
@@ -54,7 +54,7 @@ from dpnb.service.limits import (
     RequestRate,
 )
 from dpnb.service.monitoring.log import log, log_login
-from dpnb.service.network.http import STOPPING_SECONDS, PiecewiseResponse, client_of, keep_connection, read_body
+from dpnb.service.network.http import STOPPING_SECONDS, Held, PiecewiseResponse, client_of, keep_connection, read_body
 from dpnb.service.opening import NO_TABLE, OpenTable
 from dpnb.service.requests import UNAUTHORIZED
 from dpnb.service.served import Rules, ServedAnalyst, ServedTable
@@ -138,7 +138,7 @@ class Service(NotCopyable):
         base = f"{self._prefix}/v{VERSION}"
         routes = [
             Route(f"{base}/health", _health, methods=["GET"]),
-            Route(f"{base}/tables", self._authenticated(self._names, ROLES), methods=["GET"]),
+            Route(f"{base}/tables", self._authenticated(self._names, (*ANALYSTS, *AUDITORS)), methods=["GET"]),
             Route(f"{base}/tables/{{table}}", self._authenticated(self._table, ANALYSTS), methods=["GET"]),
             Route(f"{base}/tables/{{table}}/requests", self._authenticated(self._requests, ANALYSTS), methods=["POST"]),
             Route(f"{base}/tables/{{table}}/rows", self._authenticated(self._rows, ANALYSTS), methods=["GET"]),
@@ -203,7 +203,7 @@ class Service(NotCopyable):
             except TooMuch as error:
                 return _reply(*TOO_MUCH_WORK, headers={"Retry-After": str(error.seconds)})
 
-        return _Held(route)
+        return Held(route)
 
     async def _place(self, sender: OpenRequests, held: contextlib.AsyncExitStack) -> None:
         """Wait until a reply with rows may be made, but not for clients that do not read once the service stops."""
@@ -242,6 +242,10 @@ class Service(NotCopyable):
         return served
 
     # --- routes -------------------------------------------------------------------------------------------------
+
+    def figures_route(self) -> ASGIApp:
+        """The figures of the process, at the port of the cockpit, since Prometheus reads no Unix socket."""
+        return self._authenticated(self._rules.metrics.reply, MONITORS)
 
     async def _names(self, request: HttpRequest, person: Identity, is_valid: Valid) -> Response:
         log_login("login", actor=person.name, role=person.role, client=client_of(request))
@@ -336,19 +340,6 @@ class Service(NotCopyable):
             return _reply(503, Refused("ServiceUnavailable", str(error)))
         served.end_revoked()
         return _reply(200, reply(await asyncio.to_thread(table_state, served.table), done))
-
-
-class _Held:
-    """A route that may hold something until its reply was written."""
-
-    def __init__(self, route: Callable[[HttpRequest, contextlib.AsyncExitStack], Awaitable[Response]]) -> None:
-        self._route = route
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
-        async with contextlib.AsyncExitStack() as held:
-            response = await self._route(HttpRequest(scope, receive, send), held)
-            await response(scope, receive, send)
 
 
 def _needs(roles: tuple[Role, ...], role: Role) -> str:

@@ -14,7 +14,7 @@ import os
 import signal
 import ssl
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -31,7 +31,7 @@ from dpnb.service.cockpit.protections import Origins
 from dpnb.service.configuration.ports import Listening, PortAddress, listen
 from dpnb.service.configuration.settings import Settings, TableSettings, read_settings
 from dpnb.service.monitoring.log import log, set_up_log
-from dpnb.service.monitoring.metrics import Metrics, MetricsServer
+from dpnb.service.monitoring.metrics import Metrics
 from dpnb.service.network.connections import Gate, most_connections
 from dpnb.service.network.http import server_config
 from dpnb.service.opening import OpenTable, check_table, open_table
@@ -181,10 +181,8 @@ class _Running(uvicorn.Server):
 
     def run(self) -> int:  # type: ignore[override]
         """Serve until a signal."""
-        path = self._settings.metrics
         try:
-            with nullcontext() if path is None else closing(MetricsServer(path, self._metrics)):
-                super().run(sockets=[self._listening.socket])
+            super().run(sockets=[self._listening.socket])
         finally:
             self._listening.socket.close()
             if self._cockpit is not None:
@@ -277,7 +275,7 @@ class _Running(uvicorn.Server):
     def _refuse_changes(self, new: Settings) -> None:
         """Refuse what only a restart can change."""
         old = self._settings
-        keys = "cockpit", "tokens", "heads", "log", "metrics", "time_grid", "limits", "jupyterhub", "behind_proxy"
+        keys = "cockpit", "tokens", "heads", "log", "time_grid", "limits", "jupyterhub", "behind_proxy"
         changed = ["the address"] if old.address != new.address else []
         changed += [key for key in keys if getattr(old, key) != getattr(new, key)]
         for name in sorted(old.tables.keys() & new.tables.keys()):

@@ -5,6 +5,7 @@
 ``session``      the session of a curator's table
 ``declaration``  a session declared in a TOML file
 ``table_files``  reads a curator's table from a file
+``backup``       a copy of a ledger, in a folder that nobody else can read
 ``toml_file``    a TOML file whose errors name the line
 ``rehearsal``    mock data drawn from the schema
 ``statements``   the method `report`; ``disclosure/`` the disclosure statement that it returns

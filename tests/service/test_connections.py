@@ -34,7 +34,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.waits]
 
 SETTINGS = """\
 log = "service.log"
-metrics = "m"
 socket = "s"
 time_grid = false
 [cockpit]
@@ -58,6 +57,7 @@ class Service:
         (folder / "people.toml").write_text(DECLARATION.format("people"), "utf-8")
         (folder / "curator.toml").write_text(SETTINGS.format(limits), "utf-8")
         self.token = new_token(folder / "tokens.json", "ana")
+        self.monitor = new_token(folder / "tokens.json", "prometheus", role="monitor")
 
     @contextmanager
     def served(self, *limits: str, files: int = 1024) -> Iterator[Forked]:
@@ -76,9 +76,9 @@ class Service:
         parts = urlsplit(self.page)
         return socket.create_connection((parts.hostname or "", parts.port or 0), LIMIT)
 
-    def client(self, name: str = "s") -> httpx.Client:
+    def client(self) -> httpx.Client:
         return httpx.Client(
-            transport=httpx.HTTPTransport(uds=str(self.folder / name), retries=5),  # where the queue is full
+            transport=httpx.HTTPTransport(uds=str(self.folder / "s"), retries=5),  # where the queue is full
             base_url="http://localhost",
             headers={"Authorization": f"Bearer {self.token}"},
             timeout=LIMIT,
@@ -94,8 +94,9 @@ class Service:
         return False
 
     def metric(self, name: str) -> float:
-        with self.client("m") as client:
-            lines = client.get("/metrics").text.splitlines()
+        headers = {"Authorization": f"Bearer {self.monitor}"}
+        with httpx.Client(transport=httpx.HTTPTransport(retries=5), headers=headers, timeout=LIMIT) as client:
+            lines = client.get(f"{self.page.rstrip('/')}/metrics").raise_for_status().text.splitlines()
         return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith(name))
 
     def log(self) -> list[str]:

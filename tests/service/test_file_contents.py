@@ -193,6 +193,32 @@ def test_a_lost_secret_is_refused_with_what_to_do(fault: str, tmp_path: Path) ->
     served(tmp_path)
 
 
+def test_after_an_erasure_the_digest_of_the_old_file_finds_no_row_without_its_key(tmp_path: Path) -> None:
+    """Who has the key and all other rows finds the erased one by trial (the control); a new version gets a new key."""
+    as_csv(ROWS, tmp_path / "people.csv")
+    served(tmp_path)
+    secret = tmp_path / f"people.dpnb{SUFFIX}"
+    old = secret.read_bytes()
+
+    def found(key: bytes) -> list[float]:
+        """The ages of the erased person that fit a digest of the ledger."""
+        fits, trial = [], tmp_path / "trial.csv"
+        for age in range(30, 50):
+            as_csv(ROWS.assign(age=[20.0, 30.0, age]), trial)
+            one = file_contents._keyed(key, {"": file_contents._digest(trial)})["tables"][""]
+            fits += [float(age)] if one in digests_in(tmp_path / "people.dpnb") else []
+        return fits
+
+    as_csv(ROWS.iloc[:2], tmp_path / "people.csv")
+    secret.unlink()
+    rows = served(tmp_path, "2")
+    assert served(tmp_path, "2") == rows  # the new key stays
+    assert found(secret.read_bytes()) == []
+    assert found(old) == [40.0]
+    with pytest.raises(InvalidValueError, match="is another one"):
+        served(tmp_path, "1")
+
+
 def test_a_check_of_the_settings_needs_no_secret(tmp_path: Path) -> None:
     as_csv(ROWS, tmp_path / "people.csv")
     check_table(settings(tmp_path, one="people.csv"))

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import stat
 import threading
 from fractions import Fraction
 from pathlib import Path
@@ -26,11 +24,10 @@ from dpnb.service import app
 from dpnb.service import requests as service_requests
 from dpnb.service.configuration.settings import Limits
 from dpnb.service.limits import RequestRate
-from dpnb.service.monitoring.metrics import Metrics, MetricsServer
 from dpnb.service.network import grid as grid_module
 from dpnb.service.network.grid import POINT, UNKNOWN_ROWS, TimeGrid, assumed_rows
 from dpnb.service.served import Rules
-from service.served import Served, content, open_people, run_in_loop, run_served
+from service.served import Served, open_people, run_in_loop, run_served
 from waiting import LIMIT
 
 CALL = CloseMechanism("scan")
@@ -238,35 +235,3 @@ def test_the_client_waits_when_it_is_told_to(monkeypatch: pytest.MonkeyPatch) ->
     assert len(seen) == 3
     with pytest.raises(channel.ServiceUnavailable, match=r"too many requests of yours.*nothing was charged"):
         told.get("tables", tuple[str, ...], retry_seconds=0)
-
-
-def test_figures_are_for_the_curator_alone(tmp_path_factory: pytest.TempPathFactory) -> None:
-    folder, metrics = tmp_path_factory.mktemp("m"), Metrics()
-
-    async def scenario(served: Served) -> None:
-        assert (await served.post(served.count("a"))).status_code == 200
-        assert (await served.post(served.count("b", mu="1000"))).status_code == 422
-        assert (await served.client.get("/v3/tables")).status_code == 401
-        assert (await served.get("/metrics")).status_code == 404
-        assert content(await served.get("/v3/tables")) == ["people"]
-        text = await asyncio.to_thread(figures, folder / "s")
-        assert 'dpnb_requests_total{call="release",outcome="200",table="people"} 1.0' in text
-        assert 'dpnb_requests_total{call="release",outcome="422",table="people"} 1.0' in text
-        assert "dpnb_refused_logins_total 1.0" in text
-        assert 'dpnb_headroom{table="people"} 0.99' in text
-        assert "ana" not in text
-        await served.service.remove("people")  # and what is read of its ledger with it
-        assert "dpnb_headroom{" not in await asyncio.to_thread(figures, folder / "s")
-
-    server = MetricsServer(folder / "s", metrics)
-    try:
-        assert stat.S_IMODE(os.stat(folder / "s").st_mode) == 0o600
-        run_served(folder, scenario, open_people(folder / "people.dpnb"), rules=Rules(metrics=metrics))
-    finally:
-        server.close()
-    assert not (folder / "s").exists()
-
-
-def figures(socket: Path) -> str:
-    with httpx.Client(transport=httpx.HTTPTransport(uds=str(socket)), base_url="http://localhost") as client:
-        return client.get("/metrics").text

@@ -32,6 +32,7 @@ from dpnb.service.configuration.settings import TableSettings, read_settings
 from dpnb.service.curation.state import audit_page
 from dpnb.service.heads import HeadFile
 from dpnb.service.opening import OpenTable
+from dpnb.session.backup import back_up
 from service.running import running
 from service.served import Served, content, open_people, run_served
 from waiting import LIMIT, wait_until
@@ -246,6 +247,25 @@ def test_an_older_ledger_is_refused_until_it_is_said_to_be_restored(tmp_path: Pa
         f"ledger accepted, perhaps an older copy, which ends with the row before; it had at least {rows + 2} rows"
     ]
     assert f"may be an older copy (row {rows + 1}" in report.to_html()
+
+
+def test_a_backup_brings_back_no_last_row(tmp_path: Path) -> None:
+    """A copy by the command is noticed; the control, in which the folder of last rows is restored too, is not."""
+    curator = Curator(tmp_path)
+    with curator.started() as table:
+        curator.charge(table, 20)
+        back_up(str(curator.ledger), str(tmp_path / "copies"))
+        shutil.copytree(curator.heads, tmp_path / "heads")
+        curator.charge(table, 30)
+    names = {one.name for one in (tmp_path / "copies").iterdir()}
+    assert names == {"people.dpnb"}
+    shutil.copy(tmp_path / "copies" / "people.dpnb", curator.ledger)
+    with pytest.raises(LedgerError, match="must contain row 2 "), curator.started():
+        pass
+    shutil.rmtree(curator.heads)
+    shutil.copytree(tmp_path / "heads", curator.heads)
+    with curator.started() as table:
+        curator.charge(table, 40)  # in place of the row that was lost
 
 
 def test_an_analyst_of_a_reserved_part_sees_the_act_and_no_numbers_of_others(tmp_path: Path) -> None:

@@ -22,7 +22,8 @@ GDPFilter       sum mu^2 <= mu0^2 and sum delta <= delta;                       
 
 All except RogersFilter compare an exact sum with a bound (``sum_filter``); they differ in the losses that they add.  A
 loss of another kind is converted by the tightest theorem that allows it; if there is none, a ``ConversionError`` is
-raised.  UnboundedFilter is that of a session without a budget: it adds mu^2 and refuses nothing.
+raised.  UnboundedFilter is that of a session without a budget: it adds mu^2 and refuses nothing.  What several sessions
+about one unit guarantee together is in ``several``.
 """
 
 from dpnb.accounting.filters.approx_dp import ApproxDPFilter

@@ -126,10 +126,11 @@ PREFIX = "dpnb_"
 BYTES = 32
 LONGEST_TOKEN = 200
 
-Role = Literal["owner", "curator", "auditor", "analyst"]
+Role = Literal["owner", "curator", "auditor", "monitor", "analyst"]
 AUDITORS: tuple[Role, ...] = ("auditor", "curator", "owner")
 CURATORS: tuple[Role, ...] = ("curator", "owner")
-"""Who may read about a table, and who may act."""
+MONITORS: tuple[Role, ...] = ("monitor", "curator", "owner")
+"""Who may read about a table, who may act, and who may read the figures of the process."""
 ROLES: tuple[Role, ...] = get_args(Role)
 
 
@@ -138,7 +139,8 @@ class Identity:
     """Who sends a request.
 
     An ``analyst`` asks queries; an ``auditor`` reads who asked what, and its cost, without answers; a ``curator`` may
-    also freeze tables; the ``owner`` too, and is the one who has the settings.
+    also freeze tables; the ``owner`` too, and is the one who has the settings.  A ``monitor``, a program, reads figures
+    of the process and nothing else.
     """
 
     name: str

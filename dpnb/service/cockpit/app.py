@@ -1,7 +1,8 @@
 """The routes of the cockpit.
 
 The document, its script and its style say nothing about the service and need no login.  Everything else is below
-``/api/`` and needs the cookie of a login and the second value; see `protections`.
+``/api/`` and needs the cookie of a login and the second value; see `protections`.  The figures for Prometheus are at
+``/metrics`` and need a token, as the routes of the service do.
 """
 
 from __future__ import annotations
@@ -119,6 +120,7 @@ class Cockpit(NotCopyable):
             Route("/api/tables/{table}/acts", self._logged_in(self._act, CURATORS), methods=["POST"]),
             Route("/api/tables/{table}/people", self._logged_in(self._people, CURATORS), methods=["POST"]),
             Route("/api/tokens", self._logged_in(self._change_tokens, CURATORS), methods=["POST"]),
+            Route("/metrics", self._service.figures_route(), methods=["GET"]),
         ]
         app = Starlette(
             routes=routes,
@@ -328,7 +330,7 @@ def _may_rotate(person: Identity, role: str, name: str) -> bool:
     """
     if person.role == "owner" or person.name == name:
         return person.role != "auditor"
-    return person.role == "curator" and role in ("analyst", "auditor")
+    return person.role == "curator" and role in ("analyst", "auditor", "monitor")
 
 
 # --- requests and replies ---------------------------------------------------------------------------------------------

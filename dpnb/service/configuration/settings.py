@@ -180,7 +180,6 @@ class Settings:
     heads: Annotated[Path, file_path]  # the folder of the files that name the last row of each ledger
     behind_proxy: Annotated[bool, flag]  # if so, connections are not limited by where they come from
     log: Annotated[Path | None, file_path] = None  # None for the standard error
-    metrics: Annotated[Path | None, file_path] = None  # the socket of the curator's figures
     time_grid: Annotated[bool, flag] = True  # whether replies leave at the points of a time grid
     limits: Annotated[Limits, Limits] = field(default_factory=Limits)
     jupyterhub: Annotated[HubSettings | None, HubSettings] = None

@@ -1,22 +1,21 @@
-"""Figures for the curator's monitoring, in the text format of Prometheus, on a socket of the curator's alone.
+"""Figures for the curator's monitoring, in the text format of Prometheus, at the port of the cockpit.
 
-Exact durations would undo the time grid, so analysts must not read them.  There is no value, and no name of an analyst.
+Exact durations would undo the time grid, so no analyst and no auditor may read them.  There is no value, and no name of
+an analyst.
 """
 
 from __future__ import annotations
 
-import os
-import socketserver
-import threading
+import asyncio
 from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import Any
-from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, make_wsgi_app
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
+from starlette.responses import Response
 
 from dpnb.copying import NotCopyable
-from dpnb.service.configuration.ports import SocketAddress, listen
+
+TEXT = "text/plain; version=0.0.4; charset=utf-8"
+"""The media type of the format."""
 
 FOLLOWED = {
     "running": "Requests that run or wait",
@@ -72,50 +71,11 @@ class Metrics(NotCopyable):
         for name, gauge in self._followed.items():
             gauge.labels(table).set_function(reads[name])
 
+    async def reply(self, *_: object) -> Response:
+        """All figures as they are now; reads ledgers, in another thread."""
+        return Response(await asyncio.to_thread(generate_latest, self.registry), headers={"Content-Type": TEXT})
+
     def forget(self, table: str) -> None:
         """Read the state of a table no longer: its ledger is closed."""
         for gauge in self._followed.values():
             gauge.remove(table)
-
-
-class MetricsServer(NotCopyable):
-    """Serves the figures on a Unix socket that its owner alone can open."""
-
-    def __init__(self, path: Path, metrics: Metrics) -> None:
-        self._listening = listen(SocketAddress(path))
-        os.chmod(path, 0o600)
-        self._server = _UnixServer(("", 0), _Handler, bind_and_activate=False)
-        self._server.socket.close()
-        self._server.socket = self._listening.socket
-        self._server.set_environ()
-        self._server.set_app(make_wsgi_app(metrics.registry))
-        self._thread = threading.Thread(target=self._server.serve_forever, name="dpnb-metrics", daemon=True)
-        self._thread.start()
-
-    def close(self) -> None:
-        """Stop, and remove the socket."""
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
-        self._listening.remove()
-
-
-class _UnixServer(socketserver.ThreadingMixIn, WSGIServer):
-    daemon_threads = True
-
-    def set_environ(self) -> None:
-        """What `server_bind` would set for a port."""
-        self.server_name, self.server_port = "metrics", 0
-        self.setup_environ()
-
-
-class _Handler(WSGIRequestHandler):
-    def address_string(self) -> str:  # a Unix socket has no address of the client
-        return "local"
-
-    def get_environ(self) -> dict[str, Any]:
-        self.client_address = ("local", 0)
-        return super().get_environ()
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Log nothing: the figures are read every few seconds."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import MutableMapping
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import AsyncExitStack, suppress
 from functools import partial
 from typing import Any
 
@@ -266,3 +266,16 @@ class PiecewiseResponse(Response):
         for start in range(0, max(len(self.body), 1), PIECE):
             end = start + PIECE
             await send({"type": "http.response.body", "body": self.body[start:end], "more_body": end < len(self.body)})
+
+
+class Held:
+    """A route that may hold something until its reply was written."""
+
+    def __init__(self, route: Callable[[Request, AsyncExitStack], Awaitable[Response]]) -> None:
+        self._route = route
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        async with AsyncExitStack() as held:
+            response = await self._route(Request(scope, receive, send), held)
+            await response(scope, receive, send)

@@ -7,4 +7,5 @@
 ``people``     what is assumed of parts that were handed over
 ``sentences``  the sections in plain language
 ``texts``      the paragraph for a paper, and the entry for the registry of deployments
+``together``   what several ledgers about the same units guarantee
 """

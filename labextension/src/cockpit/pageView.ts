@@ -38,7 +38,9 @@ export class PageView {
       () => void this.read()
     );
     this._tokens = new TokensView(this._actions, () =>
-      this._state?.role === 'owner' ? ['auditor', 'curator', 'owner', 'analyst'] : ['auditor', 'analyst']
+      this._state?.role === 'owner'
+        ? ['auditor', 'curator', 'owner', 'monitor', 'analyst']
+        : ['auditor', 'monitor', 'analyst']
     );
     this._live.setAttribute('role', 'status');
     this._said.setAttribute('role', 'status');

@@ -372,7 +372,7 @@ describe('an act', () => {
   it('makes a token for a new person and revokes one', async () => {
     await open();
     named('New person…').click();
-    expect(texts('#dpnb-field-role option')).toEqual(['auditor', 'analyst']);
+    expect(texts('#dpnb-field-role option')).toEqual(['auditor', 'monitor', 'analyst']);
     write('#dpnb-field-name', 'al');
     confirm().click();
     await wait(() => expect((find('#dpnb-field-token') as HTMLInputElement).value).toBe('dpnb_new'));
