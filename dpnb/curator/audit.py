@@ -199,7 +199,7 @@ class _Replay(NotCopyable):
         if grant.level != "analyst" or self._sums[charge.node].requests or grant.id in self._handed_over:
             self._problem(charge, f"hands over the part of {grant.name}, which was used, or handed over before")
         self._revoked.add(grant.id)
-        self._handed_over[grant.id] = False
+        self._handed_over[grant.id], self._sums[charge.node].limit = False, NOTHING
 
     def _is_given(self, grant: Grant) -> bool:
         """Whether a part has the place and the ceiling of one that was handed over, and no other part has them."""

@@ -141,7 +141,7 @@ def requests_text(state: TableState) -> str:
         limits = [
             f"{name} {exact(one)}" for name, one in (("ceiling", part.ceiling), ("cap", part.cap)) if one is not None
         ]
-        revoked = ", revoked" if part.is_revoked else ""
+        revoked = ", removed" if part.is_removed else ", revoked" if part.is_revoked else ""
         lines.append(f"{part.level} {part.name}: spent {exact(part.spent)}; {', '.join(limits) or 'no cap'}{revoked}")
     lines += [""] if lines else []
     lines += [line for one in pending for line in (*_request_lines(one), "")]

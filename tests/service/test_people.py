@@ -121,6 +121,9 @@ def test_an_unused_part_goes_to_another_person_with_its_ceiling(individual: bool
     for report in (report_of(path), report_of(path, "carl")):
         assert any("handed over to another analyst" in text for text in report.division.assumptions)
     assert not any("handed over" in text for text in report_of(path, "bob").division.assumptions)
+    ceilings = [one.ceiling for one in report_of(path).division.parts]
+    assert ceilings[0] == "nothing, since it was handed over"
+    assert len(ceilings) == 3
     words = [one.words for one in report_of(path).acts]
     assert "part of the budget handed over, of which nothing was charged" in words
     assert any("carl, at most mu 0.7071" in one and "in the place of the unused one of row 1" in one for one in words)

@@ -13,7 +13,7 @@ from dpnb.accounting.losses import PureGDP
 from dpnb.errors import printable
 from dpnb.ledger import ROOT, ChargeSummary, node_of
 from dpnb.results.disclosure.parts import Division, DivisionMode, ReportedPart
-from dpnb.session.disclosure.people import handed_over, is_revoked
+from dpnb.session.disclosure.people import NO_CEILING, handed_over, is_revoked
 
 RESERVED = (
     "The ceilings of all parts add up to at most the budget, so that all analysts together are within the budget, also "
@@ -83,7 +83,7 @@ def _part(account: Accountant, grant: Grant) -> ReportedPart:
         level=grant.level,
         name=printable(grant.name),
         project=None if project is None else printable(project.name),
-        ceiling=None if grant.ceiling is None else _words(grant.ceiling),
+        ceiling=NO_CEILING if grant.is_handed_over else None if grant.ceiling is None else _words(grant.ceiling),
         cap=None if cap is None else _words(cap),
         spent=_spent(account, spent),
         revoked=grant.is_revoked,

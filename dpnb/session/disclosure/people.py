@@ -13,6 +13,9 @@ HANDED_OVER = (
     "assumes that this did not depend on answers of other analysts. That of all answers together does not assume it."
 )
 
+NO_CEILING = "nothing, since it was handed over"
+"""The ceiling of a part whose place another one has taken."""
+
 
 def handed_over(account: Accountant) -> tuple[str, ...]:
     """The assumption, if the rows, of the whole ledger or of one analyst, have such an act."""
