@@ -8,6 +8,7 @@ loss, and its stored words with those that follow from request and released valu
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
@@ -26,8 +27,7 @@ from dpnb.accounting.losses import PureGDP
 from dpnb.accounting.losses.gaussian import as_amount
 from dpnb.accounting.partition_cost import PartRef
 from dpnb.copying import NotCopyable
-from dpnb.curator.audit_answers import are_same, is_paid_for
-from dpnb.curator.audit_scopes import Audit, AuditedSum, AuditScope, guarantee_of
+from dpnb.curator.audit_scopes import Audit, AuditedSum, AuditScope, guarantee_of, is_paid_for, same_words
 from dpnb.errors import DpnbError, PlanError
 from dpnb.ledger import ROOT, Charge, ChargeSummary, Ledger, node_of, parent_launch
 from dpnb.ledger.charge import ABOUT_TABLE, ACT, BUDGET_REQUEST, CLOSE, GRANT, LAUNCH, QUERIES
@@ -39,15 +39,12 @@ MAX_PROBLEMS = 100
 
 
 def audit(path: str) -> Audit:
-    """Audit a ledger, whose chain of hashes is verified first; `LedgerError` if it cannot be read, or was altered."""
-    ledger = Ledger.read_only_copy(path)
-    try:
-        return _Replay(ledger).result()
-    finally:
-        ledger.close()
+    """Audit a file, whose chain of hashes is verified first; `LedgerError` if it cannot be read, or was altered."""
+    with closing(Ledger.read_only_copy(path)) as ledger:
+        return AuditReplay(ledger).result()
 
 
-class _Replay(NotCopyable):
+class AuditReplay(NotCopyable):
     """Reads the rows in order."""
 
     def __init__(self, ledger: Ledger) -> None:
@@ -78,6 +75,7 @@ class _Replay(NotCopyable):
         self._before = NOTHING  # what was charged before the budget was divided
 
     def result(self) -> Audit:
+        """What was found."""
         rows = self._ledger.summaries()
         falling = []
         for charge in rows:
@@ -366,15 +364,21 @@ class _Replay(NotCopyable):
             stored = {number: words for number, _, _, words in self._ledger.words(ids)}
             for charge in self._ledger.by_id(ids):
                 try:
-                    if not is_paid_for(charge, metadata.tables):
+                    if not is_paid_for(charge, reader.tables_of(charge)):
                         self._problem(charge, "costs more than it was charged")
-                    is_same = charge.kind == LAUNCH or are_same(stored[charge.id], reader.stored_words(charge))
+                    if not self._combines_one_version(charge):
+                        self._problem(charge, "combines answers of several versions of the table")
+                    is_same = charge.kind == LAUNCH or same_words(stored[charge.id], reader.stored_words(charge))
                 except PlanError:  # this version refuses the query, so it cannot read the answer
                     continue
                 except DpnbError:
                     is_same = False
                 if not is_same:
                     self._problem(charge, "has other words than its answer")
+
+    def _combines_one_version(self, charge: Charge) -> bool:
+        combined = [self._ledger.summary(number).table_version for number in charge.observations]
+        return all(version == charge.table_version for version in combined)
 
     def _problem(self, charge: ChargeSummary | Charge, what: str) -> None:
         self._problems.append(f"Row {charge.id} {what}.")

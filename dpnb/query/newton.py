@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 
-from dpnb._core.accountant.cost_text import cost_text
 from dpnb._core.core import SessionCore
+from dpnb._core.history.cost_text import cost_text
 from dpnb._plan.measurements import JointAggregation, RegressionModel, ScoreSums, StepView, WeightedAggregation
 from dpnb._plan.plan import Plan
 from dpnb._plan.regression import check_scores, describe_model, design, modelled
@@ -116,7 +116,7 @@ class NewtonRegression(Unreleased):
                 "of a unit"
             )
         self._max_rows = 1 if unit.column is None else unit.max_rows
-        errors = ROBUST if self._max_rows == 1 else CLUSTERED.format(unit=unit.column)
+        errors = ROBUST if self._max_rows == 1 else CLUSTERED.format(unit=unit.noun)
         if runner.account.sampled == 1:
             errors = CENSUS
         written = (RegressionTerm(), *terms), (0, *order)

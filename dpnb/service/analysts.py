@@ -11,9 +11,10 @@ from dpnb._request import ALWAYS, AnyRequest, CloseMechanism, CompareWithThresho
 from dpnb.copying import NotCopyable
 from dpnb.errors import ChargesStopped, RequestError
 from dpnb.ledger import Ledger, parent_launch
+from dpnb.ledger.declared import of_version
 from dpnb.ledger.shared_rows import SharedRows
 from dpnb.session.base import BaseSession
-from dpnb.wire.replies import Table
+from dpnb.wire.replies import EarlierColumns, Table
 
 
 class AnalystSession(NotCopyable):
@@ -51,6 +52,7 @@ class AnalystSession(NotCopyable):
             "reserved" if self._is_reserved else "pooled",
             number,
             core.tables.engine,
+            tuple(EarlierColumns(last, of_version(one.metadata)) for last, one in self.rows.earlier),
         )
 
     def translated(self, conditions: Conditions | None) -> Conditions:
@@ -113,6 +115,7 @@ class AnalystSession(NotCopyable):
 
 def known_of(ledger: Ledger, part: Grant | None) -> tuple[dict[str, str], dict[str, str]]:
     """What an analyst knows as the metadata and parameters of the ledger: in reserved mode, of the own ceiling only."""
+    known = ledger.opened  # another session may have declared something else since
     if part is None or part.mode != "reserved":
-        return dict(ledger.metadata), dict(ledger.parameters)
-    return {**ledger.metadata, "budget": json.dumps(part.budget.to_json())}, dict(part.parameters)
+        return dict(known.metadata), dict(known.parameters)
+    return {**known.metadata, "budget": json.dumps(part.budget.to_json())}, dict(part.parameters)

@@ -78,6 +78,7 @@ class OpenTable(NotCopyable):
         try:
             if heads is not None:
                 follow_head(session, self.name, heads, restored=restored)
+            session.ledger.declare_again()
             self.held = HeldRows(session.ledger)
             for charge in self.held.charges():
                 log("held", table=self.name, row=charge.id, status=charge.status)

@@ -12,9 +12,12 @@ so are those of the new part.
 
 from __future__ import annotations
 
+import math
+
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.grant import HAND_OVER, LEDGER_RESTORED, REMOVE, TAKE_OVER, Grant
-from dpnb._core.accountant.granting import write_act, write_part
+from dpnb._core.accountant.granting import unreserved, whole_of, write_act, write_part
+from dpnb._core.accountant.limit import Limit
 from dpnb.accounting.losses import PureGDP
 from dpnb.errors import InvalidValueError
 from dpnb.ledger import node_of
@@ -91,6 +94,13 @@ def hand_over(account: Accountant, name: str, to: str, *, version: str) -> None:
 def used_nodes(account: Accountant) -> set[str]:
     """The nodes to which something was charged, or something that costs nothing."""
     return {one.node for one in account.ledger.summaries() if one.kind not in (ACT, BUDGET_REQUEST)}
+
+
+def free_share(account: Accountant, project: Grant | None, outside: Limit) -> float:
+    """The share of each component that is left for further ceilings, rounded down; `outside` as for `unreserved`."""
+    outer = (None if project is None else project.ceiling) or whole_of(account)
+    pairs = zip(unreserved(account, project, outside).parts, outer.parts, strict=True)
+    return math.floor(1000 * min(left / whole for left, whole in pairs if whole)) / 1000
 
 
 def _refuse_used(account: Accountant, part: Grant) -> None:

@@ -24,7 +24,8 @@ from dpnb.accounting.losses import PureGDP
 from dpnb.accounting.partition_cost import PartRef
 from dpnb.errors import ChargesStopped, LedgerError, MechanismClosed
 from dpnb.ledger import ROOT, ChargeSummary, Ledger, node_of, parent_launch, refuse_unreadable
-from dpnb.ledger.charge import ACT, BUDGET_REQUEST, CLOSE, GRANT, LAUNCH
+from dpnb.ledger.charge import ACT, BUDGET_REQUEST, CLOSE, GRANT, LAUNCH, VERSION
+from dpnb.ledger.declared import shape_of
 from dpnb.ledger.origin import current_origin
 
 PARTITION = "partition"
@@ -48,7 +49,8 @@ class Launch:
 
     `id` and `closed_by` are the ids of the rows that launched and closed it.  `node` is the one in which it was
     launched, and `version` that of the table then.  `mechanism` is as written, and `resolved` are values that were
-    fixed at the launch.  `actor` is the analyst who launched it at a service; None in a local session.
+    fixed at the launch.  `actor` is the analyst who launched it at a service; None in a local session.  Its columns and
+    limits are declared now if it `is_declared`.
     """
 
     id: int
@@ -59,6 +61,7 @@ class Launch:
     resolved: Mapping[str, Any]
     closed_by: int | None = None
     actor: str | None = None
+    is_declared: bool = True
 
     @classmethod
     def from_row(cls, charge: ChargeSummary) -> Launch:
@@ -78,10 +81,10 @@ class Launch:
     def continues_with(self, version: str) -> bool:
         """Whether it continues with that version of the table.
 
-        A sub-session does, like a session: its budget covers everything that it ever releases.  A partition does not,
-        since a unit may be in other parts of another version.
+        A sub-session does if the version declares the same columns and limits, like a session: its budget covers
+        everything that it ever releases.  A partition does not, since a unit may be in other parts of another version.
         """
-        return self.kind == SUB_SESSION or self.version == version
+        return self.is_declared and (self.kind == SUB_SESSION or self.version == version)
 
     @property
     def is_closed(self) -> bool:
@@ -133,6 +136,9 @@ class BudgetTree:
             self._launches[closed] = replace(self._launches[closed], closed_by=charge.id)
         elif charge.kind == LAUNCH:
             self._launches[charge.id] = Launch.from_row(charge)
+            self._note_declared([charge.id])
+        elif charge.kind == VERSION:
+            self._note_declared([*self._launches])
         elif charge.kind == GRANT:
             grant = self._grants[charge.id] = Grant.from_details(charge.id, charge.node, details)
             node, actor = node_of(charge.id), actor_of(charge)
@@ -143,6 +149,18 @@ class BudgetTree:
         elif charge.kind == BUDGET_REQUEST:
             part = self._part_of(charge.node, actor_of(charge))
             self._requests[charge.id] = BudgetRequest.from_row(charge, None if part is None else part.id)
+
+    def _note_declared(self, ids: list[int]) -> None:
+        """Note whether what is declared now, up to columns that were added, is what some launches were made for."""
+        ledger = self._ledger
+        if not ledger.earlier and not ledger.declaring():
+            return  # nothing was ever declared otherwise
+        now, shapes = shape_of(ledger.valid.metadata), dict[int, dict[str, str]]()
+        for number in ids:
+            then = ledger.declaring(number)
+            if then not in shapes:
+                shapes[then] = shape_of(ledger.declaration(then).metadata)
+            self._launches[number] = replace(self._launches[number], is_declared=shapes[then] == now)
 
     def _act(self, charge: ChargeSummary, node: str, details: Mapping[str, Any]) -> None:
         match details["act"]:
@@ -302,10 +320,15 @@ class BudgetTree:
                 self._refuse_revoked(launch)
                 continue
             if not launch.continues_with(version):
+                now = (
+                    "the ledger now declares other columns"
+                    if launch.version == version
+                    else f"this is version {version!r}"
+                )
                 raise MechanismClosed(
                     f"{launch.name}: this {launch.kind} was launched for version {launch.version!r} of the table, and "
-                    f"this is version {version!r}, in which a unit may be in other parts; nothing was charged; launch "
-                    "it again, under the same name or another"
+                    f"{now}, in which a unit may have other rows or be in other parts; nothing was charged; launch it "
+                    "again, under the same name or another"
                 )
             if launch.is_closed:
                 raise MechanismClosed(

@@ -16,9 +16,9 @@ import msgspec
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.budget_request import BudgetRequest
 from dpnb._core.accountant.grant import Grant
-from dpnb._core.accountant.granting import unreserved, whole_of
+from dpnb._core.accountant.granting import whole_of
 from dpnb._core.accountant.limit import left_of
-from dpnb._core.accountant.people import used_nodes
+from dpnb._core.accountant.people import free_share, used_nodes
 from dpnb._core.accountant.tree import BudgetTree
 from dpnb._core.history import launch_text
 from dpnb._core.pricing.query_state import plan_of, request_of
@@ -43,7 +43,18 @@ from dpnb.accounting.filters import GDPFilter
 from dpnb.accounting.losses import PureGDP
 from dpnb.errors import InvalidValueError, printable
 from dpnb.ledger import Charge, node_of, refuse_unreadable
-from dpnb.ledger.charge import ACT, BUDGET_REQUEST, COMPARISON, LAUNCH, RELEASE, SELECTION, TABLE_FILES, VERSION
+from dpnb.ledger.charge import (
+    ACT,
+    BUDGET_REQUEST,
+    COMPARISON,
+    LAUNCH,
+    REDACTION,
+    RELEASE,
+    SELECTION,
+    STATEMENT,
+    TABLE_FILES,
+    VERSION,
+)
 from dpnb.render.numbers import limit_words, spent_words
 from dpnb.service.opening import OpenTable
 from dpnb.service.running import RunningRequest
@@ -85,7 +96,9 @@ def table_state(table: OpenTable) -> TableState:
             rows=account.ledger.count,
             head=account.ledger.head,
             moments=tuple(moments),
-            free=_free(table, None) if any(one.mode == "reserved" for one in tree.grants().values()) else None,
+            free=free_share(account, None, table.outside)
+            if any(one.mode == "reserved" for one in tree.grants().values())
+            else None,
             parts=tuple(_part(table, account, grant, used) for grant in _by_project(tree)),
             requests=tuple(_request(table, account, one) for one in (*pending, *decided)),
             running=_running(table.running),
@@ -149,14 +162,6 @@ def _by_project(tree: BudgetTree) -> list[Grant]:
     return sorted((one for one in tree.grants().values() if not one.is_handed_over), key=place)
 
 
-def _free(table: OpenTable, project: Grant | None) -> float:
-    """The share of each component that is left for further ceilings, rounded down to a few digits."""
-    account = table.session._core.account
-    outer = (None if project is None else project.ceiling) or whole_of(account)
-    pairs = zip(unreserved(account, project, table.outside).parts, outer.parts, strict=True)
-    return math.floor(1000 * min(left / whole for left, whole in pairs if whole)) / 1000
-
-
 def _part(table: OpenTable, account: Accountant, grant: Grant, used: set[str]) -> PartState:
     tree, spent = account.tree, table.limit(grant).spent
     cap, project = tree.cap(node_of(grant.id)), tree.grant_of(grant.node)
@@ -181,7 +186,9 @@ def _part(table: OpenTable, account: Accountant, grant: Grant, used: set[str]) -
         has_cap=(grant.mode, grant.level) != ("reserved", "project"),
         is_removed=grant.is_removed,
         is_unused=(grant.mode, grant.level) == ("reserved", "analyst") and node_of(grant.id) not in used,
-        free=_free(table, grant) if (grant.mode, grant.level) == ("reserved", "project") else None,
+        free=free_share(account, grant, table.outside)
+        if (grant.mode, grant.level) == ("reserved", "project")
+        else None,
     )
 
 
@@ -280,6 +287,15 @@ def _cost(charge: Charge) -> str:
     return charge.loss.words if charge.loss else "free"
 
 
+ABOUT_TABLE_WORDS = {
+    TABLE_FILES: "files of the table",
+    VERSION: "declaration of the table",
+    STATEMENT: "text of the disclosure statement",
+    REDACTION: "key of the redacted ledger",
+}
+"""Rows about the table in words."""
+
+
 def words_of(account: Accountant, charge: Charge) -> str:
     """What was requested, or whose part of the budget was changed: never what came of it."""
     if charge.kind == ACT:
@@ -293,10 +309,8 @@ def words_of(account: Accountant, charge: Charge) -> str:
         return f"comparison of the {shortened_words(describe_plan(plan, PlainView()), plan)}"
     if charge.kind == SELECTION:
         return shortened_words(launch_text.of(charge), plan_of(charge))
-    if charge.kind == TABLE_FILES:
-        return "files of the table"
-    if charge.kind == VERSION:
-        return "declaration of the table"
+    if charge.kind in ABOUT_TABLE_WORDS:
+        return ABOUT_TABLE_WORDS[charge.kind]
     return launch_text.of(charge)
 
 
