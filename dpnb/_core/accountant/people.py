@@ -96,10 +96,16 @@ def used_nodes(account: Accountant) -> set[str]:
     return {one.node for one in account.ledger.summaries() if one.kind not in (ACT, BUDGET_REQUEST)}
 
 
-def free_share(account: Accountant, project: Grant | None, outside: Limit) -> float:
-    """The share of each component that is left for further ceilings, rounded down; `outside` as for `unreserved`."""
-    outer = (None if project is None else project.ceiling) or whole_of(account)
-    pairs = zip(unreserved(account, project, outside).parts, outer.parts, strict=True)
+def free_share(account: Accountant, part: Grant | None, outside: Limit) -> float | None:
+    """The share of each component of a part, or of the budget, that is left for further ceilings; rounded down.
+
+    None where there are no ceilings; `outside` is as for `unreserved`.
+    """
+    parts = account.tree.grants().values() if part is None else [part]
+    if not any(one.mode == "reserved" for one in parts) or (part is not None and part.level != "project"):
+        return None
+    outer = (None if part is None else part.ceiling) or whole_of(account)
+    pairs = zip(unreserved(account, part, outside).parts, outer.parts, strict=True)
     return math.floor(1000 * min(left / whole for left, whole in pairs if whole)) / 1000
 
 

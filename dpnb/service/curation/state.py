@@ -96,9 +96,7 @@ def table_state(table: OpenTable) -> TableState:
             rows=account.ledger.count,
             head=account.ledger.head,
             moments=tuple(moments),
-            free=free_share(account, None, table.outside)
-            if any(one.mode == "reserved" for one in tree.grants().values())
-            else None,
+            free=free_share(account, None, table.outside),
             parts=tuple(_part(table, account, grant, used) for grant in _by_project(tree)),
             requests=tuple(_request(table, account, one) for one in (*pending, *decided)),
             running=_running(table.running),
@@ -186,9 +184,7 @@ def _part(table: OpenTable, account: Accountant, grant: Grant, used: set[str]) -
         has_cap=(grant.mode, grant.level) != ("reserved", "project"),
         is_removed=grant.is_removed,
         is_unused=(grant.mode, grant.level) == ("reserved", "analyst") and node_of(grant.id) not in used,
-        free=free_share(account, grant, table.outside)
-        if (grant.mode, grant.level) == ("reserved", "project")
-        else None,
+        free=free_share(account, grant, table.outside),
     )
 
 
