@@ -195,6 +195,19 @@ class AnswerAttributeError(RequestError, AttributeError):
     """
 
 
+class SessionAttributeError(RequestError, AttributeError):
+    """An attribute that a session does not have; the message names what has what was probably looked for.
+
+    Examples
+    --------
+    >>> try:
+    ...     session.remaining
+    ... except dpnb.errors.SessionAttributeError as error:
+    ...     print(error)
+    .remaining of a session: is not offered; .headroom is the fraction of the budget that is left
+    """
+
+
 class ConfirmationRequired(RequestError):  # noqa: N818
     """A release by mouse or magic takes much of what is left and was not confirmed; nothing was charged.
 

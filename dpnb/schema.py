@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import msgspec
 
 from dpnb.errors import SchemaError
+from dpnb.required import COLUMN_TYPES, meant_column
 from dpnb.times import (
     END_OF_DAY,
     MIDNIGHT,
@@ -295,8 +296,6 @@ Schema = dict[str, ColumnType]
 Added = tuple[tuple[str, str], ...]
 """Columns that were added to the schemas of a ledger, in order: the table, empty for a single one, and the name."""
 
-COLUMN_TYPES = "dpnb.Bounded(low, high), dpnb.Categories([...]), dpnb.Dates(first, last) or dpnb.Text()"
-
 
 def schema_from(columns: object) -> Schema:
     """Check the curator's mapping of column names to types."""
@@ -309,7 +308,7 @@ def schema_from(columns: object) -> Schema:
         if not isinstance(name, str) or not name or not encodable(name):
             raise SchemaError(f"schema: a column name must be a non-empty str; got {name!r}; rename the column")
         if not isinstance(column, ColumnType):
-            raise SchemaError(f"schema[{name!r}]: must be {COLUMN_TYPES}; got {column!r}")
+            raise SchemaError(f"schema[{name!r}]: must be {COLUMN_TYPES}; got {column!r}{meant_column(column)}")
     return dict(columns)
 
 

@@ -209,6 +209,7 @@ def test_tables_are_made_of_what_the_code_reads() -> None:
             "statement",
             "report",
             "verify",
+            "redact",
             "audit",
             "backup",
             "serve",

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec import UNSET
+from msgspec.structs import replace
 
 from dpnb._core.tables import PrivateTables
 from dpnb._plan.privacy_unit import PrivacyUnit
@@ -20,7 +22,8 @@ from dpnb.accounting.budget import Budget
 from dpnb.accounting.individual import OnExhausted
 from dpnb.accounting.no_budget import NoBudget, budget_from_json
 from dpnb.errors import LedgerError
-from dpnb.ledger.declared import ADDED, OF_VERSION, added_to
+from dpnb.ledger.declared import ADDED, OF_VERSION, STATED, added_to
+from dpnb.results.disclosure.stated import Stated
 from dpnb.schema import Categories, ColumnType, Key, Schema
 from dpnb.times import END_OF_DAY
 
@@ -47,13 +50,14 @@ class LedgerMetadata:
     tables: PrivateTables
     notice: str | None  # a value of `NOISE`: a warning that answers are not real or not private
     on_exhausted: OnExhausted | None  # None under worst-case accounting
+    stated: Stated | None = None  # in the curator's own words, which rows of the ledger have
 
     def to_dict(self) -> dict[str, str]:
         """The metadata as stored in the ledger."""
         return {
             "session_name": self.name,
             "schema": as_text(self.tables.schemas),
-            "privacy_unit": as_text(self.tables.units),
+            "privacy_unit": as_text({name: replace(unit, label=UNSET) for name, unit in self.tables.units.items()}),
             **({ADDED: as_text({"": self.tables.added})} if self.tables.added else {}),
             **({"missing": as_text({"": self.tables.missing})} if self.tables.missing else {}),
             "noise": next(code for code, notice in NOISE.items() if notice == self.notice),
@@ -68,7 +72,8 @@ class LedgerMetadata:
             tables.added = added_to(stored)
             tables.missing = msgspec.json.decode(stored.get("missing", "[]"), type=tuple[str, ...])
             on_exhausted = msgspec.convert(stored.get("on_exhausted"), OnExhausted | None)
-            metadata = cls(stored["session_name"], tables, NOISE[stored["noise"]], on_exhausted)
+            stated = msgspec.json.decode(stored.get(STATED, "null"), type=Stated | None)
+            metadata = cls(stored["session_name"], tables, NOISE[stored["noise"]], on_exhausted, stated)
         except (KeyError, TypeError, ValueError, AttributeError, msgspec.MsgspecError):
             metadata = None
         # Another version of dpnb may have written more than is read here.
@@ -78,6 +83,8 @@ class LedgerMetadata:
                 "that its sessions use"
             )
         metadata.tables.clips_units = metadata.on_exhausted == "clip"
+        if metadata.stated is not None:
+            metadata.tables.label_units(metadata.stated.unit_label)
         return metadata
 
 

@@ -42,9 +42,26 @@ REQUIRED = {
     "name": "the name of the table, under which its ledger <name>.dpnb keeps what was charged",
     "budget": "the total privacy loss of everything that is released from the table",
     "schema": "the columns that queries may use, each with its public bounds or categories, which are never computed "
-    "from the rows; columns that are not named cannot be queried",
+    "from the rows; columns that are not named cannot be queried; python -m dpnb draft table.csv drafts a declaration "
+    "of a table's columns",
 }
 """What the required arguments of a session are."""
+
+
+MAX_COLUMNS = 30
+"""Columns that are repeated."""
+
+
+def remark_on(table: object) -> str:
+    """The names of a table's columns, and what drafts their declaration; empty if they are not known."""
+    if type(table).__name__ != "DataFrame":  # of pandas, polars or an engine
+        return ""
+    columns = list(getattr(table, "columns", []))
+    names = [repr(name) for name in columns[:MAX_COLUMNS]] + ["..."] * (len(columns) > MAX_COLUMNS)
+    return (
+        f"; the columns of this table are {', '.join(names)}; python -m dpnb draft table.csv, in a terminal outside of "
+        "Jupyter, writes a declaration to complete"
+    )
 
 
 def checked_name(name: object) -> str:

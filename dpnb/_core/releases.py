@@ -196,9 +196,10 @@ class ReleasePipeline(NotCopyable):
 
     def numbers_of(self, reader: EstimateReader, squares: Squares | None = None) -> RegressionNumbers:
         """The released numbers of a regression, with the measured products of `scores_query`."""
-        unit = self._unit_of(reader.query.plan).column
-        found = reader.regression_numbers(self.account.sampled, unit, squares)
-        return found if unit is None else replace(found, units=self.pricer.public.units)
+        unit = self._unit_of(reader.query.plan)
+        noun = None if unit.column is None else unit.noun
+        found = reader.regression_numbers(self.account.sampled, noun, squares)
+        return found if noun is None else replace(found, units=self.pricer.public.units)
 
     def _unit_of(self, plan: Plan) -> PrivacyUnit:
         return self.pricer.tables.unit(plan.source)
@@ -289,7 +290,8 @@ class _PipelineReference(NotCopyable):
         if isinstance(answer, RegressionAnswer):
             if answer.numbers.unknown is not None:
                 raise PlanError(
-                    f"population: the coefficients are not known; got the {answer.description}; refine the answer first"
+                    f"population: the coefficients are not known yet in the {answer.description}; refine the answer "
+                    "first, as in answer.refine(share=0.1)"
                 )
             coefficients = released_coefficients(self._reader.least_squares)
             plan, view = scores_query(self.query, answer.view, *known, coefficients)

@@ -164,7 +164,10 @@ def group_key_table(keys: object, by: tuple[GroupLevel, ...], schema: Schema) ->
             raise PlanError(f"keys: the answer must have the groups {names!r}; it has {list(source.names)!r}")
         rows = answer_keys
     elif isinstance(keys, str | bytes | Mapping | Set) or not isinstance(keys, Iterable):
-        raise PlanError(f"keys: must be a list of keys, a table of keys, or the answer of .discover(); got {keys!r}")
+        both = f"; write groupby({[*names, keys]!r}) to group by both" if isinstance(keys, str) else ""
+        raise PlanError(
+            f"keys: must be a list of keys, a table of keys, or the answer of .discover(); got {keys!r}{both}"
+        )
     else:
         rows = [key if isinstance(key, tuple | list) else (key,) for key in keys]
     checked, readers = [], [_key_reader(group, schema) for group in by]

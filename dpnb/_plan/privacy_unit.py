@@ -74,14 +74,22 @@ class PrivacyUnit(msgspec.Struct, frozen=True):
     contribution_bounds: ContributionBounds = NO_LIMITS  # of every query
     # how each identifier is read, alone
     type: UnitType | msgspec.UnsetType = msgspec.UNSET  # absent from the ledgers in which it is not declared
+    label: str | msgspec.UnsetType = (
+        msgspec.UNSET
+    )  # the curator's word for one unit, which is no part of what is declared
+
+    @property
+    def noun(self) -> str:
+        """A word for one unit: its label, or the name of its column."""
+        return self.label or self.column or "row"
 
     @property
     def words(self) -> str:
         """The unit in words, for example ``one zper (at most 5 rows)``."""
         if self.column is None:
-            return "one row"
+            return f"one {self.label} (one row)" if self.label else "one row"
         limits = describe_bounds(self.contribution_bounds.tightened(ContributionBounds(max_rows=self.max_rows)))
-        return f"one {self.column} ({limits})"
+        return f"one {self.noun} ({limits})"
 
 
 def describe_bounds(limits: ContributionBounds) -> str:
@@ -140,8 +148,9 @@ def privacy_unit_from(
         and (limits.max_groups is None or limits.max_rows_per_group is None)
     ):
         raise SchemaError(
-            f"max_rows_per_unit: required with privacy_unit={column!r}; give the number of rows of one unit that may "
-            "count, or bound a unit by max_norm_per_unit=, or by max_groups_per_unit= with max_rows_per_group="
+            f"max_rows_per_unit: required with privacy_unit={column!r}; give the number of rows of one {column} that "
+            "may count, as in max_rows_per_unit=5 (others are left out, and a larger number needs more noise), or "
+            "bound a unit by max_norm_per_unit=, or by max_groups_per_unit= with max_rows_per_group="
         )
     if column in schema:
         raise SchemaError(

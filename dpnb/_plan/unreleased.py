@@ -58,11 +58,22 @@ class Unreleased:
         """What the query itself offers instead of a method of an answer, to be appended to the message."""
         return ""
 
+    def _has_answer(self) -> bool:
+        """Whether the object has been released, so that its attribute `answer` is there."""
+        return False
+
     def _refuse(self, method: str = "", alternative: str = "") -> NoReturn:
         """Refuse the use as a number, with an example that calls a method of an answer."""
         test = calling_test()
         if test is not None:
             method, alternative = ".test(...)", f"; {test} would need rows, and does not know of noise"
+            if "confint" in test:
+                method = "; the answer of a share or mean with population=True has its confidence interval"
+        if self._has_answer():
+            raise NotReleasedError(
+                f"{self._query_words()}: this is {self._kind}, not a number; it was released, and .answer is its "
+                f"answer, at no further cost, for example .answer{method}{alternative}"
+            )
         release = ".release(...)" if self._kind == "a query" else ".release(...) of its query"
         raise NotReleasedError(
             f"{self._query_words()}: this is {self._kind}, not a number; {release} answers it, for example "
@@ -90,6 +101,8 @@ class Unreleased:
         def __getattr__(self, name: str) -> Any:
             if name.startswith("_") or name in dir(type(self)) or name in getattr(self, "__dataclass_fields__", ()):
                 raise AttributeError(name)  # also while a debugger shows an object whose `__init__` has not finished
+            if name == "plot" and self._has_answer():
+                return self.answer.plot  # what an analyst does after a release by the picker's button
             if name == "head":
                 self._refuse(self._head_words(), self._alternative_words(name))
             offered = getattr(self._released_type, name, None)

@@ -8,6 +8,7 @@ loss, and its stored words with those that follow from request and released valu
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
@@ -45,15 +46,12 @@ MAX_PROBLEMS = 100
 
 
 def audit(path: str) -> Audit:
-    """Audit a ledger, whose chain of hashes is verified first; `LedgerError` if it cannot be read, or was altered."""
-    ledger = Ledger.read_only_copy(path)
-    try:
-        return _Replay(ledger).result()
-    finally:
-        ledger.close()
+    """Audit a file, whose chain of hashes is verified first; `LedgerError` if it cannot be read, or was altered."""
+    with closing(Ledger.read_only_copy(path)) as ledger:
+        return AuditReplay(ledger).result()
 
 
-class _Replay(NotCopyable):
+class AuditReplay(NotCopyable):
     """Reads the rows in order."""
 
     def __init__(self, ledger: Ledger) -> None:
@@ -83,6 +81,7 @@ class _Replay(NotCopyable):
         self._before = NOTHING  # what was charged before the budget was divided
 
     def result(self) -> Audit:
+        """What was found."""
         rows = self._ledger.summaries()
         falling = []
         for charge in rows:

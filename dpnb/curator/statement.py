@@ -41,7 +41,7 @@ from dpnb.curator.kernel import refuse_in_kernel
 from dpnb.curator.versions import metadata_of, version_facts
 from dpnb.errors import StatementError
 from dpnb.ledger import Charge, Ledger
-from dpnb.ledger.charge import VERSION
+from dpnb.ledger.charge import DECLARED
 from dpnb.schema import plain
 from dpnb.session.table_files import files_of, read_tables
 
@@ -215,7 +215,7 @@ def _refuse_other_names(frames: Mapping[str, Any], tables: PrivateTables, versio
 
 def _version(version: str | None, charges: list[Charge]) -> str:
     """Version of the table in the file; the ledger may not contain it if that version was never queried."""
-    versions = list(dict.fromkeys(charge.table_version for charge in charges if charge.kind != VERSION))
+    versions = list(dict.fromkeys(charge.table_version for charge in charges if charge.kind not in DECLARED))
     if version is None and len(versions) > 1:
         raise StatementError(
             f"--version: required, since the ledger has queries of the versions {', '.join(map(repr, versions))} of "
@@ -251,8 +251,8 @@ def _number(unit: str, unit_type: UnitNameType | None, frames: Mapping[str, Any]
 
 
 def _unit(unit: str, tables: PrivateTables) -> str:
-    column = next(iter(tables.units.values())).column
-    return f"row {unit} of the file" if column is None else f"{column} {unit}"
+    declared = next(iter(tables.units.values()))
+    return f"row {unit} of the file" if declared.column is None else f"{declared.noun} {unit}"
 
 
 def _payers(account: Accountant) -> list[Accountant]:

@@ -11,7 +11,7 @@ import msgspec
 from dpnb._plan.constants import constant, number
 from dpnb._plan.description import title_of_description
 from dpnb._plan.expressions.dtypes import Boolean, Categorical
-from dpnb._plan.expressions.nodes import AsNumber, Expression, Literal
+from dpnb._plan.expressions.nodes import AsNumber, Compare, Expression, Literal
 from dpnb._plan.expressions.rules import dtype_of
 from dpnb._plan.expressions.text import as_operand, words
 from dpnb._plan.measurements import (
@@ -83,9 +83,18 @@ def literal(value: object, where: str) -> Literal:
 
 def as_number(node: Expression, schema: Schema) -> Expression:
     """An expression as a number: a condition counts as 1 or 0, and categories that are numbers as themselves."""
+    node = as_condition(node, schema)
     kind = dtype_of(node, schema)
     counts = isinstance(kind, Boolean) or (isinstance(kind, Categorical) and kind.numeric)
     return AsNumber(node) if counts and not isinstance(node, Literal) else node
+
+
+def as_condition(node: Expression, schema: Schema) -> Expression:
+    """An expression where pandas takes truth values: a column with the categories True and False is a condition."""
+    kind = dtype_of(node, schema)
+    if isinstance(kind, Categorical) and True in kind.values and all(isinstance(value, bool) for value in kind.values):
+        return Compare("==", node, Literal(True))
+    return node
 
 
 def quantile_levels(q: object) -> tuple[float, ...]:

@@ -117,13 +117,13 @@ class ColumnwiseAggregations(Pipe, NoOperators):
 
     @with_queries('[["age"]].describe()', "description of age")
     def describe(self: HasColumns, **options: Any) -> Query:
-        """Count, mean, `std` and quartiles of each numeric column, in one charge.
+        """Count, mean, `std` and quartiles of each column of numbers, in one charge; not of conditions, as in pandas.
 
         The answer has one row for each column; of groups, one row for each group.  Half of the charge is for the
         moments and half for the quantiles, as for a series.
         """
         check_options("describe", options, self._examples(), "percentiles", "include", "exclude")
-        numbers = numeric_columns(self, "describe")
+        numbers = numeric_columns(self, "describe", conditions=False)
         parts: list[WeightedAggregation] = []
         named: list[NamedColumn] = []
         statistics: list[str] = []
@@ -178,13 +178,19 @@ def each_column(view: HasColumns, verb: str | float, options: Mapping[str, objec
     return view._ask(aggregation, columns)
 
 
-def numeric_columns(view: HasColumns, verb: str) -> dict[str, Expression]:
-    """The columns that are numbers or conditions, other than those of the groups, by name; at least one."""
+def numeric_columns(view: HasColumns, verb: str, *, conditions: bool = True) -> dict[str, Expression]:
+    """The columns that are numbers or conditions, other than those of the groups, by name; at least one.
+
+    Without `conditions` these are left out if there is a number.
+    """
     own, groups = view._view, view._group_nodes()
+    kinds = {name: dtype_of(node, own.schema) for name, node in own.columns.items() if node not in groups}
+    if not conditions and any(isinstance(kind, Numeric) for kind in kinds.values()):
+        kinds = {name: kind for name, kind in kinds.items() if isinstance(kind, Numeric)}
     numbers = {
-        name: as_number(node, own.schema)
-        for name, node in own.columns.items()
-        if node not in groups and isinstance(dtype_of(node, own.schema), Numeric | Boolean)
+        name: as_number(own.columns[name], own.schema)
+        for name, kind in kinds.items()
+        if isinstance(kind, Numeric | Boolean)
     }
     if not numbers:
         raise PlanError(

@@ -19,7 +19,7 @@ from dpnb.frame.columns.column_expr import ColumnExpr, filtered, node_of
 from dpnb.frame.columns.figures import Figures
 from dpnb.frame.columns.series import Series
 from dpnb.frame.columnwise import ColumnwiseAggregations
-from dpnb.frame.compatibility.callers import is_temporary
+from dpnb.frame.compatibility.callers import is_temporary, refusal_for_caller
 from dpnb.frame.compatibility.docstrings import describe_options
 from dpnb.frame.compatibility.examples import type_words
 from dpnb.frame.compatibility.numpy_functions import NumpyFunctions
@@ -101,6 +101,7 @@ class Frame(
                 f"are {', '.join(map(repr, self.columns))}"
             )
         if isinstance(key, slice | int | tuple) and not isinstance(key, bool):
+            refusal_for_caller(self._examples())
             raise PlanError(
                 f"df[{key!r}]: rows have no positions and are never shown; select rows by a condition, as in "
                 f"{self._example('df[{number} > 1]')}, and columns by name; its columns are "

@@ -15,6 +15,7 @@ from dpnb._plan.constants import constant, public_columns
 from dpnb._plan.expressions.dtypes import String
 from dpnb._plan.expressions.nodes import Expression, IsNull, Lookup, Not
 from dpnb._plan.expressions.rules import dtype_of
+from dpnb._plan.suggestions import did_you_mean
 from dpnb.errors import PlanError
 from dpnb.frame.compatibility.docstrings import describe_options
 from dpnb.frame.compatibility.options import check_options
@@ -104,8 +105,14 @@ def looked_up(
         )
     public = public_columns(table, "merge")
     for name in names:
-        if name not in public or name not in columns:
-            raise PlanError(f"merge: the key {name!r} must be a column of both tables")
+        if name not in columns:
+            listed = f"; its columns are {', '.join(map(repr, columns))}"
+            raise PlanError(
+                f"merge: the key {name!r} is not in this view{did_you_mean(name, columns) or listed}; by a key that is "
+                "not declared, such as the column of the privacy unit, tables are merged before the session is opened"
+            )
+        if name not in public:
+            raise PlanError(f"merge: the public table has no column {name!r}; it has {', '.join(map(repr, public))}")
     data = {name: [_value(value, name) for value in values] for name, values in public.items()}
     for name in names:
         if isinstance(dtype_of(columns[name], schema), String):

@@ -155,9 +155,11 @@ class Regressions(ColumnLayout):
     def _stepwise(self, formula: Any, on: Any, family: str) -> NewtonRegression:
         """A regression by Newton steps."""
         if family not in get_args(StepFamily):
-            raise PlanError(
-                f"regress: family must be 'linear', 'logistic' or 'poisson'; got {family!r}; df.fit has 'multinomial'"
+            meant = {"binomial": "logistic", "logit": "logistic", "gaussian": "linear", "ols": "linear"}.get(
+                str(family).lower()
             )
+            did = f"; did you mean {meant!r}?" if meant else "; df.fit has 'multinomial'"
+            raise PlanError(f"regress: family must be 'linear', 'logistic' or 'poisson'; got {family!r}{did}")
         if on is None:
             view = self._view.as_table()
             found = step_model(formula, None, family, view)  # type: ignore[arg-type]  # checked above

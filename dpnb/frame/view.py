@@ -20,7 +20,7 @@ from dpnb._plan.plan import GroupLevel, Join, PerUnit, Plan, TableSource, group_
 from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit
 from dpnb._plan.suggestions import did_you_mean
 from dpnb.copying import NotCopyable
-from dpnb.errors import PlanError
+from dpnb.errors import PlanError, printable
 from dpnb.frame.compatibility.examples import examples
 from dpnb.interactive.descent.gradient_descent import GradientDescent
 from dpnb.query.query import Query
@@ -41,6 +41,20 @@ class UnitRows:
     order: tuple[Expression, ...] = ()
     descending: tuple[bool, ...] = ()
     rows: int = 1
+
+
+class MissingColumnError(PlanError, KeyError):
+    """A column that a table does not have.
+
+    Also a `KeyError`: patsy looks up each name of a formula in the table first, also `C` and `np`.
+    """
+
+    def __str__(self) -> str:
+        return printable(str(self.args[0]))  # not quoted, as the text of a `KeyError` is
+
+
+MissingColumnError.__name__ = MissingColumnError.__qualname__ = PlanError.__name__  # what an analyst is shown
+MissingColumnError.__module__ = PlanError.__module__
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +162,9 @@ class TableView(NotCopyable):
         shown = getattr(name, "__name__", name)  # a function by its name, not by its address
         is_declared = not isinstance(name, str) or name in self.schema
         more = "" if is_declared else "; what is not declared can be added to schema= at any time"
-        raise PlanError(f"column {shown!r}: not in this view{did_you_mean(name, self.columns) or listed}{more}")
+        raise MissingColumnError(
+            f"column {shown!r}: not in this view{did_you_mean(name, self.columns) or listed}{more}"
+        )
 
     def name_of(self, node: Expression) -> str:
         """Name of an expression in this view; the expression in words if it has none."""

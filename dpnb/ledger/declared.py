@@ -26,6 +26,15 @@ OF_VERSION = "schema", ADDED, "privacy_unit", "missing"
 """The metadata that a new version of the table may change, except for the column and the type of the privacy unit."""
 
 
+STATED = "stated"
+"""The metadata of what the curator states about the table, which rows have; it may change at any time."""
+
+
+def before_stated(metadata: Mapping[str, str]) -> dict[str, str]:
+    """The metadata without what the curator states."""
+    return {name: text for name, text in metadata.items() if name != STATED}
+
+
 class Declared(NamedTuple):
     """What is declared."""
 

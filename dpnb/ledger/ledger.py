@@ -62,6 +62,7 @@ class Ledger(DeclaringLedger, NotCopyable):
         try:
             if self._file.is_new():
                 self._create(metadata, parameters or {})
+            self.refuse_redacted()
             self._followed = chain.chain_start(self.path, *self.created)
             self._verify(lambda: self._declare(Declared(metadata, parameters or {}), version, change))
         except BaseException:

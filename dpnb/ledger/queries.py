@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from dpnb.errors import LedgerError
 from dpnb.ledger import charge as row
 from dpnb.ledger.chain import ChainHead
 from dpnb.ledger.charge import ABOUT_BUDGET, REQUESTS, Charge, charge_of, result_hash
-from dpnb.ledger.connection import MEMORY
-from dpnb.ledger.declared import Declared, DeclaredPeriod, Earlier, declared_in, extends
+from dpnb.ledger.connection import MEMORY, refuse_unreadable
+from dpnb.ledger.declared import STATED, Declared, DeclaredPeriod, Earlier, declared_in, extends
 from dpnb.ledger.node import UNCOUNTED
 from dpnb.ledger.sqlite_file import SqliteFile
 
@@ -162,8 +164,43 @@ class LedgerQueries:
 
     @property
     def metadata(self) -> Mapping[str, str]:
-        """The table, privacy unit, budget and filter that are declared now."""
-        return self.declared.metadata
+        """The table, privacy unit, budget and filter that are declared now, and what the curator states."""
+        stated = self.stated()
+        return {**self.declared.metadata, **({} if stated is None else {STATED: stated})}
+
+    def stated(self, count: int | None = None) -> str | None:
+        """What the curator states about the table now, or stated first, second, ...; None if that is nothing.
+
+        It is a JSON object with the words, and with the times at which they and all earlier ones were stated.
+        """
+        found = self._about(row.STATEMENT)[:count]
+        if not found:
+            return None
+        with refuse_unreadable("what the curator states"):
+            return json.dumps({**json.loads(found[-1][1]), "times": [time for time, _ in found]}, sort_keys=True)
+
+    def details_of(self, kind: str) -> list[dict[str, Any]]:
+        """The details of all rows about the table of a kind, in order."""
+        with refuse_unreadable(f"a row of kind {kind!r}"):
+            return [dict(json.loads(details)) for _, details in self._about(kind)]
+
+    def _about(self, kind: str) -> list[tuple[str, str]]:
+        """Times and details of all rows about the table of a kind, in order."""
+        clause = "WHERE node = ? AND kind = ? ORDER BY id"
+        return self._file.run(f"SELECT time, details FROM events {clause}", UNCOUNTED, kind)  # noqa: S608
+
+    @property
+    def is_redacted(self) -> bool:
+        """Whether this is a copy without answers and names, for somebody outside."""
+        return any(details.get("key") is None for details in self.details_of(row.REDACTION))
+
+    def refuse_redacted(self) -> None:
+        """Refuse to charge anything on such a copy."""
+        if self.is_redacted:
+            raise LedgerError(
+                f"ledger {self.path!r}: must be the whole ledger; it is a redacted copy, on which nothing can be "
+                "charged; give the ledger that it was made from"
+            )
 
     @property
     def parameters(self) -> Mapping[str, str]:
@@ -310,7 +347,8 @@ DeclarationChange = Callable[[LedgerQueries, Declared], Declared]
 
 def refuse_other(ledger: LedgerQueries, wanted: Declared) -> Declared:
     """Refuse other metadata; the parameters are those of the ledger."""
-    for name in sorted({*ledger.metadata, *wanted.metadata}):
-        if ledger.metadata.get(name) != wanted.metadata.get(name):
+    known = ledger.declared.metadata
+    for name in sorted({*known, *wanted.metadata}):
+        if known.get(name) != wanted.metadata.get(name):
             raise LedgerError(f"ledger {ledger.path!r}: was created for another {name}; give another file")
     return ledger.declared

@@ -18,7 +18,7 @@ from dpnb.ledger import charge as row
 from dpnb.ledger.chain import ChainHead
 from dpnb.ledger.charge import ANSWER_COLUMNS, Charge, chained_hash, charge_of, sealed, summary_of
 from dpnb.ledger.connection import MEMORY, refuse_unreadable
-from dpnb.ledger.declared import Earlier
+from dpnb.ledger.declared import STATED, Earlier, before_stated
 from dpnb.ledger.ledger import Ledger
 from dpnb.ledger.node import parent_launch
 from dpnb.ledger.queries import INSERT, MAX_STORED, UPDATE, end_of
@@ -34,9 +34,14 @@ class ReadOnlyLedger(Ledger):
     def __init__(
         self, path: str, metadata: Mapping[str, str], parameters: Mapping[str, str], earlier: Earlier = ()
     ) -> None:
-        super().__init__(MEMORY, metadata, parameters)
-        self.path, self.earlier = path, earlier
+        super().__init__(MEMORY, before_stated(metadata), parameters)
+        self.path, self.earlier, self._stated = path, earlier, metadata.get(STATED)
         self._declared = None  # what is declared last, among the rows that are added to it
+
+    def stated(self, count: int | None = None) -> str | None:
+        """What the curator stated when the copy was made, if it has no rows about that."""
+        found = super().stated(count)
+        return self._stated if found is None and count is None else found
 
     @property
     def short_name(self) -> str:
@@ -65,6 +70,7 @@ class RowsCopy(ReadOnlyLedger):
 
     def __init__(self, ledger: Ledger, rows: int | None = None) -> None:
         super().__init__(ledger.path, *ledger.created, ledger.earlier)
+        self._stated = ledger._stated if isinstance(ledger, ReadOnlyLedger) else None
         with ledger.lock.checked():
             count = ledger.count if rows is None else rows
             if not 0 <= count <= ledger.count:

@@ -23,7 +23,7 @@ from dpnb.ledger import charge as row
 from dpnb.ledger.chain import chain_start
 from dpnb.ledger.charge import ChargeSummary, chained_hash
 from dpnb.ledger.connection import refuse_unreadable
-from dpnb.ledger.declared import OF_VERSION, Declared, Earlier, of_version
+from dpnb.ledger.declared import OF_VERSION, Declared, Earlier, before_stated, of_version
 from dpnb.ledger.ledger import Ledger
 from dpnb.ledger.node import ROOT, is_node, parent_launch
 from dpnb.ledger.origin import RequestOrigin
@@ -58,7 +58,8 @@ class SharedRows(NotCopyable):
     ) -> None:
         self._ledger, self._root = ledger, root
         known = ledger.opened
-        self._known = known.metadata if metadata is None else metadata, parameters or known.parameters
+        metadata = known.metadata if metadata is None else before_stated(metadata)
+        self._known = metadata, parameters or known.parameters
         start = chain_start(ledger.path, *self._known)
         self._chain = bytearray.fromhex(start.hash)  # the hashes of rows 0, 1, ...
         self._columns = tuple(name for name in SHARED_COLUMNS if shows_actors or name != "actor")

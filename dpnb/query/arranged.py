@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
@@ -13,7 +14,7 @@ from dpnb.copying import safe_repr
 from dpnb.query.largest_groups import PreviewedOnDisplay
 from dpnb.results.answer import Answer
 from dpnb.results.estimates.noisy import IntervalArrays
-from dpnb.results.estimates.outputs import outputs_of, table_of
+from dpnb.results.estimates.outputs import dates_of, outputs_of, table_of
 from dpnb.results.preview import Preview, Previews, PreviewTarget, PreviewTargets
 from dpnb.results.tables.table import Estimates
 
@@ -24,6 +25,13 @@ class Arrangements:
     __slots__ = ()
 
     if TYPE_CHECKING:
+
+        @property
+        def answer(self) -> Any:
+            """The recorded answer."""
+
+        def _has_answer(self) -> bool:
+            """Whether it was released."""
 
         def _arranged(self, name: str, **options: tuple[object, object]) -> ArrangedQuery:
             """The query, with one more method that is called on its answer; the options with their defaults."""
@@ -141,6 +149,88 @@ class Arrangements:
         """
         return self._arranged("pct_change", periods=(periods, 1))
 
+    def idxmin(self) -> ArrangedQuery:
+        """As `dpnb.Answer.idxmin`, of the answer when the query is released; the charge is that of the query.
+
+        Examples
+        --------
+        >>> df.groupby("plan").size().idxmin().description
+        'count of rows by plan, then .idxmin()'
+        """
+        return self._arranged("idxmin")
+
+    @property
+    def plot(self) -> Any:
+        """As `dpnb.Answer.plot`: of the answer if the query was released, otherwise when it is, for its charge.
+
+        Examples
+        --------
+        >>> df.groupby("plan").size().plot.bar().description
+        "count of rows by plan, then .plot(kind='bar')"
+        """
+        return self.answer.plot if self._has_answer() else QueryPlot(self._arranged)
+
+
+class QueryPlot:
+    """Draws the answer of a query when it is released: ``query.plot()``, or ``query.plot.bar()`` as in pandas.
+
+    Parameters
+    ----------
+    arranged : callable
+        Calls one more method on the answer.
+
+    Examples
+    --------
+    >>> df.groupby("plan").size().plot().description
+    'count of rows by plan, then .plot()'
+    """
+
+    __slots__ = ("_arranged",)
+
+    def __init__(self, arranged: Callable[..., ArrangedQuery]) -> None:
+        self._arranged = arranged
+
+    def __call__(self, **drawing: object) -> ArrangedQuery:
+        """The query, whose answer is drawn; arguments are those of `dpnb.Answer.plot`."""
+        return self._arranged("plot", **{name: (value, None) for name, value in drawing.items()})
+
+    def bar(self, **drawing: object) -> ArrangedQuery:
+        """As ``plot()``.
+
+        Parameters
+        ----------
+        **drawing
+            As for `dpnb.Answer.plot`.
+
+        Examples
+        --------
+        >>> df.groupby("plan").size().plot.bar(title="Plans").description
+        "count of rows by plan, then .plot(title='Plans', kind='bar')"
+        """
+        return self(**drawing, kind="bar")
+
+    def line(self, **drawing: object) -> ArrangedQuery:
+        """As ``plot()``.
+
+        Parameters
+        ----------
+        **drawing
+            As for `dpnb.Answer.plot`.
+
+        Examples
+        --------
+        >>> df.groupby("plan").size().plot.line().description
+        "count of rows by plan, then .plot(kind='line')"
+        """
+        return self(**drawing, kind="line")
+
+    if not TYPE_CHECKING:  # a type checker refuses what is not offered, as the answer does here
+
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("_"):
+                raise AttributeError(name)
+            return partial(self, kind=name)
+
 
 class ArrangedQuery(Arrangements, PreviewedOnDisplay):
     """A query, and the methods that are called on its answer.
@@ -215,6 +305,9 @@ class ArrangedQuery(Arrangements, PreviewedOnDisplay):
         """The methods called on the recorded answer of the query; see `dpnb.Query.answer`.  Free."""
         return self._applied(self.query.answer)
 
+    def _has_answer(self) -> bool:
+        return bool(self.query._has_answer())
+
     def _arranged(self, name: str, **options: tuple[object, object]) -> ArrangedQuery:
         return ArrangedQuery(self.query, (*self.steps, step(name, options)))
 
@@ -225,7 +318,7 @@ class ArrangedQuery(Arrangements, PreviewedOnDisplay):
 
     @safe_repr
     def __repr__(self) -> str:
-        return f"<query: {self.description}; .preview() is free, .release(mu=...) is charged>"
+        return f"<query: {self.description}; .preview() is free, .release(share=...) is charged>"
 
 
 def step(name: str, options: Mapping[str, tuple[object, object]]) -> tuple[str, dict[str, Any]]:
@@ -250,4 +343,5 @@ def _without_numbers(query: Any) -> Estimates:
         arrays=arrays,
         confidence=0.95,
         measurement_ids=ids,
+        dates=dates_of(query.plan.aggregation, query.view, schema),
     )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dpnb.errors import RequestError
+from dpnb.errors import DpnbError, RequestError
 from dpnb.results.answer import Answer
 
 if TYPE_CHECKING:
@@ -29,11 +30,16 @@ class RecordedAnswers:
         def description(self) -> str:
             """The query in words."""
 
+    def _has_answer(self) -> bool:
+        with suppress(DpnbError):  # the ledger cannot be read
+            return self.best is not None
+        return False
+
     @property
     def answer(self) -> Answer:
         """The answer of this query, however it was released: all observations combined, at 95% confidence.  Free.
 
-        After a release by the button of the picker it is what the picker shows.
+        After a release by the button of the picker it is what the picker shows.  ``query.plot()`` draws it.
 
         Raises
         ------

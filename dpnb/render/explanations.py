@@ -57,6 +57,12 @@ _ERRORS: dict[type[errors.DpnbError], ErrorExplanation] = {
         "An answer offers the operations whose intervals are known or unchanged; .to_pandas() returns the released "
         "estimates and limits as an ordinary table, and computing with these costs nothing.",
     ),
+    errors.SessionAttributeError: ErrorExplanation(
+        "session-attribute",
+        "Not offered by a session",
+        "A session opens a table, keeps its budget and lists what was released; the columns are those of its .frame, "
+        "and numbers are those of released answers.",
+    ),
     errors.ServiceUnavailable: ErrorExplanation(
         "service-unavailable",
         "Service not reached",

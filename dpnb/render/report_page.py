@@ -85,6 +85,9 @@ TITLE = "Disclosure statement"
 PROMISES = "What is guaranteed"
 """The section whose first paragraph stands out."""
 
+STATED = "What the curator states"
+"""The section that is a table of facts."""
+
 LIMITS = "What is not covered"
 """The section that is a list."""
 
@@ -117,9 +120,9 @@ def report_page(report: Report) -> str:
 
 def subject_of(report: Report) -> str:
     """What a statement is about, in words."""
-    if report.subject.analyst is None:
-        return f"session {report.subject.session}"
-    return f"session {report.subject.session}, the part of {report.subject.analyst}"
+    title = None if report.stated is None else report.stated.text.title
+    part = "" if report.subject.analyst is None else f", the part of {report.subject.analyst}"
+    return f"{'' if title is None else f'{title}: '}session {report.subject.session}{part}"
 
 
 def _text(text: str) -> str:
@@ -131,6 +134,13 @@ def _text(text: str) -> str:
 
 def _sections(report: Report) -> Iterable[str]:
     for number, section in enumerate(report.sections, start=1):
+        if report.stated is not None and section.title == STATED:
+            *named, since = section.paragraphs
+            facts = [(name, text) for name, _, text in (one.partition(": ") for one in named)]
+            yield _section(
+                f"s{number}", section.title, _facts("In the curator's words", facts), f"<p>{_text(since)}</p>"
+            )
+            continue
         if section.title == LIMITS:
             yield _section(f"s{number}", section.title, f"<ul>\n{''.join(map(_item, section.paragraphs))}</ul>")
             continue

@@ -6,6 +6,7 @@ figures of plotly.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import singledispatch
 from html import escape
@@ -94,3 +95,42 @@ class Explanation(Displayed):
     words: str
     facts: list[tuple[str, str]]
     notice: str | None = None
+
+
+# --- a description of one group ---------------------------------------------------------------------------------------
+
+MADE = " (made from "
+"""With which a description says what a group that the analyst named is made from; see `describe_level`."""
+
+QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'" r'|"(?:[^"\\]|\\.)*"')
+"""A constant in a description."""
+
+
+def without_groups(description: str, names: tuple[str, ...]) -> tuple[str, list[str]]:
+    """A description without the groups that it ends or goes on with, and what each of them is made from.
+
+    >>> without_groups("mean of age by old (made from age > 65), sex where age > 3", ("old", "sex"))
+    ('mean of age where age > 3', [' (made from age > 65)', ''])
+    """
+    start = description.find(f" by {names[0]}")
+    end, made = start + len(" by "), list[str]()
+    for name in names:
+        end += 2 * bool(made)  # a comma and a space
+        if start < 0 or not description.startswith(name, end):
+            return description.replace(f" by {', '.join(names)}", "", 1).rstrip(","), [""] * len(names)
+        end += len(name)
+        length = _in_parentheses(description[end + 1 :]) + 1 if description.startswith(MADE, end) else 0
+        made.append(description[end : end + length])
+        end += length
+    return (description[:start] + description[end:]).rstrip(","), made
+
+
+def _in_parentheses(text: str) -> int:
+    """The length of the parentheses with which a text begins; those in a quoted constant do not count."""
+    bare = QUOTED.sub(lambda quoted: "_" * len(quoted.group()), text)
+    depth = 0
+    for length, char in enumerate(bare, 1):
+        depth += (char == "(") - (char == ")")
+        if not depth:
+            return length
+    return 0

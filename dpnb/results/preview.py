@@ -142,6 +142,8 @@ class Preview(Unreleased, Displayed):
     count_needed : CountNeeded or None
         The count to release first, after which the expected errors are known; None if they are known, or if a count is
         not enough.
+    layout : tuple of (tuple of str, tuple of str) or None
+        Columns and statistics, if the outputs are every statistic of every column; None otherwise.
     parts : tuple of (str, str)
         The price of each part, in words, if the release makes several charges one after another.
     output_units : tuple of str or None
@@ -191,6 +193,7 @@ class Preview(Unreleased, Displayed):
     rank_note: str | None = None
     left_out: tuple[tuple[str, str], ...] = ()
     parts: tuple[tuple[str, str], ...] = ()
+    layout: tuple[tuple[str, ...], tuple[str, ...]] | None = None
 
     _kind = "a preview"
 

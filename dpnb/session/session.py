@@ -11,7 +11,9 @@ import os
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, Required, Self, TypedDict, Unpack
+from typing import Any, Self, Unpack
+
+import msgspec
 
 from dpnb._core import registry
 from dpnb._core.accountant.accountant import Accountant
@@ -35,6 +37,7 @@ from dpnb._core.options import (
     checked_version,
     filter_of,
     ledger_path,
+    remark_on,
     warn_of_texts,
     warn_of_types,
     warn_of_units,
@@ -48,13 +51,15 @@ from dpnb.accounting.exact import Number
 from dpnb.accounting.guarantee import FilterName
 from dpnb.accounting.individual import OnExhausted
 from dpnb.ledger import MEMORY
+from dpnb.ledger.stated import label_in, state
 from dpnb.mechanisms.randomness import NoiseSource, NotPrivateSeededSource, SystemNoiseSource
 from dpnb.progress import Stage, at, work
 from dpnb.required import explains_missing
-from dpnb.schema import DeclaredColumn
+from dpnb.results.disclosure.stated import StatementText, checked_label, checked_text
 from dpnb.session import rehearsal
 from dpnb.session.base import BaseSession
 from dpnb.session.declaration import read_declaration
+from dpnb.session.options import Columns, Sampled, SessionOptions
 
 # --- libraries that take long to import -------------------------------------------------------------------------------
 
@@ -67,38 +72,6 @@ def import_libraries() -> None:
 
 
 # --- a session --------------------------------------------------------------------------------------------------------
-
-
-Columns = Mapping[str, DeclaredColumn]
-
-
-Sampled = Literal["population", "census"] | Number
-"""What the units of a table are: see `Session`."""
-
-
-class SessionOptions(TypedDict, total=False):
-    """The named arguments of `Session`, for `Session.rehearse`."""
-
-    name: Required[str]
-    budget: Required[Budget | None]
-    schema: Required[Columns | Mapping[str, Columns]]
-    privacy_unit: str | None
-    max_rows_per_unit: int | Mapping[str, int] | None
-    max_groups_per_unit: int | Mapping[str, int] | None
-    max_rows_per_group: int | Mapping[str, int] | None
-    max_norm_per_unit: float | Mapping[str, float] | None
-    unit_type: UnitType | None
-    missing: Sequence[str]
-    public_size: int | None
-    public_rows: int | Mapping[str, int] | None
-    sampled: Sampled | None
-    version: str
-    ledger: str | os.PathLike[str] | None
-    filter: FilterName
-    accounting: Accounting
-    on_exhausted: OnExhausted | None
-    odometer_delta: Number | None
-    not_private_test_seed: int | None
 
 
 class Session(BaseSession):
@@ -158,6 +131,13 @@ class Session(BaseSession):
         What the units are, for population intervals: a random sample of a large population (the default), all of the
         population, or a random sample of this fraction of it.  It follows from the design of the data, is never
         computed from the table, and is stated in the disclosure statement; a ledger keeps what it was created with.
+    statement : StatementText or mapping of str to str, optional
+        What the :doc:`disclosure statement </how-to/disclosure-statement>` says in the curator's own words, such as the
+        purpose and the legal basis.  The ledger keeps it; another one replaces it at any time, and the statement says
+        when.
+    unit_label : str, optional
+        A word for one unit where it is named in words, such as ``"patient"`` for the column ``patient_id``; kept and
+        replaced like `statement`.
     version : str, default "1"
         Version of the table; the curator changes it when the table or its columns change. The spending is kept, answers
         are not reused. The guarantee of individual accounting assumes this: what each unit has paid is computed from
@@ -230,7 +210,7 @@ class Session(BaseSession):
     True
     """
 
-    @explains_missing(EXAMPLE, REQUIRED, UnreadTables.with_tables)
+    @explains_missing(EXAMPLE, REQUIRED, UnreadTables.with_tables, remark_on)
     def __init__(
         self,
         table: Any,
@@ -248,6 +228,8 @@ class Session(BaseSession):
         public_size: int | None = None,
         public_rows: int | Mapping[str, int] | None = None,
         sampled: Sampled | None = None,
+        statement: StatementText | Mapping[str, str] | None = None,
+        unit_label: str | None = None,
         version: str = "1",
         ledger: str | os.PathLike[str] | None = None,
         filter: FilterName = "gdp",
@@ -273,7 +255,7 @@ class Session(BaseSession):
         warn_of_texts(tables.schemas, limit)
         warn_of_units(tables.schemas, None if privacy_unit is None else str(privacy_unit))
         warn_of_types(table.tables, tables.schemas)
-        drawn = checked_sampled(sampled)
+        drawn, text, label = checked_sampled(sampled), checked_text(statement), checked_label(unit_label)
         public = PublicSizes(size, checked_rows(public_rows, tables.units, size))
         exhausted = checked_accounting(accounting, on_exhausted)
         tables.clips_units = exhausted == "clip"
@@ -295,6 +277,8 @@ class Session(BaseSession):
                 account = Accountant.open(path, limit, metadata, enforced, size, **how)
                 refuse_changed(account.ledger, expected)
                 tables.check_files(account.ledger, version)
+                state(account.ledger, version, None if text is None else msgspec.to_builtins(text), label)
+                tables.label_units(label_in(account.ledger))
         core = SessionCore(
             id=_identity(path, id(self)),
             name=name,

@@ -5,17 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from dpnb._core import explain
 from dpnb._core.core import SessionCore
 from dpnb._core.unit_budgets import Accounting
+from dpnb._plan.suggestions import did_you_mean
 from dpnb.accounting.exact import Number, few_digits_down
 from dpnb.accounting.filters import Filter
 from dpnb.accounting.losses import Loss
 from dpnb.accounting.odometers import Odometer, TruncatedView
 from dpnb.copying import safe_repr
-from dpnb.errors import RequestError, printable
+from dpnb.errors import RequestError, SessionAttributeError, printable
 from dpnb.render import sessions
 from dpnb.render.numbers import format_percent_down
 from dpnb.render.page import text_or_error
@@ -30,11 +31,33 @@ from dpnb.session.gauges import describe_spent
 # --- how sessions are displayed ---------------------------------------------------------------------------------------
 
 
+LEFT, RELEASED = ".headroom is the fraction of the budget that is left", ".log is the table of what was released"
+IN_FRAME = "the columns are those of session.frame, as in df = session.frame"
+
+MEANT = {
+    **dict.fromkeys(("remaining", "left", "balance", "budget_left", "remaining_budget", "budget_remaining"), LEFT),
+    **dict.fromkeys(("history", "releases", "queries", "answers"), RELEASED),
+    **dict.fromkeys(("df", "data", "columns", "dtypes", "groupby", "query", "head", "count", "mean"), IN_FRAME),
+    "methods": ".report().methods_paragraph is a paragraph with the numbers of the session",
+    "summary": ".explain() says what is guaranteed and what is left",
+}
+"""Names that analysts try, and what has what they look for."""
+
+
 class DisplayedSession:
     """The representations of a session: one that reads no file, and the state as the ledger has it now."""
 
     _core: SessionCore
     _mechanisms: Any
+
+    if not TYPE_CHECKING:  # a type checker refuses what is not offered, and names it
+
+        def __getattr__(self, name: str) -> Any:
+            own = [public for public in dir(type(self)) if not public.startswith("_")]
+            if name.startswith("_") or name in own:
+                raise AttributeError(name)
+            hint = f"; {MEANT[name]}" if name in MEANT else did_you_mean(name, own)
+            raise SessionAttributeError(f".{name} of a session: is not offered{hint}")
 
     @safe_repr
     def __repr__(self) -> str:

@@ -242,9 +242,9 @@ def test_a_share_refined_in_one_group_still_has_the_noise_of_all_others(within: 
 def test_the_preview_of_a_quantile_states_the_width_of_a_leaf() -> None:
     frame = session().frame
     said = repr(frame["x"].median().preview(mu=1))
-    assert "rows of rank at 95% (noise), and up to a leaf of the tree in value (at most 1.6% of the value)" in said
+    assert "rows of rank at 95% (noise), and up to the width of a bin in value (at most 1.6% of the value)" in said
     columns = repr(frame.groupby("g").agg(n="count", middle=("y", "median")).preview(mu=1))
-    assert re.search(r"middle ± [\d,.]+ rows of rank at 95% \(noise\), and up to a leaf of the tree in value", columns)
+    assert re.search(r"middle ± [\d,.]+ rows of rank at 95% \(noise\), and up to the width of a bin in value", columns)
     assert "leaf" not in repr(frame["x"].sum().preview(mu=1))
 
 

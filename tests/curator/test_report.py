@@ -61,7 +61,7 @@ def test_the_schema_refuses_what_is_no_statement(ledger: str) -> None:
     for name in content:
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate({key: value for key, value in content.items() if key != name}, schema)
-    for change in ({"more": 1}, {"format": 1}, {"releases": 3}, {"source": {**content["source"], "rows": "many"}}):
+    for change in ({"more": 1}, {"format": 3}, {"releases": 3}, {"source": {**content["source"], "rows": "many"}}):
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate({**content, **change}, schema)
         with pytest.raises(InvalidValueError, match="must be a disclosure statement"):

@@ -1,6 +1,7 @@
 """What an analyst types in the first hour: 131 lines that were written down before any of them was tried.
 
 `first_hour.toml` has those that work, and the refusal of each other one, which repeats the columns that were typed.
+The last of its tables has what was typed in later trials.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from shells import terminal_shell
 LINES: dict[str, Any] = tomllib.loads(Path(__file__).with_name("first_hour.toml").read_text(encoding="utf-8"))
 WORKS: list[str] = LINES["works"]
 REFUSED: dict[str, str] = LINES["refused"]
+LATER: dict[str, str] = LINES["refused_in_later_trials"]
 IMPORTS = """
 import numpy as np, pandas as pd
 import statsmodels.api as sm, statsmodels.formula.api as smf
@@ -70,14 +72,14 @@ def test_a_line_works(line: str, shell: Any, capsys: pytest.CaptureFixture[str])
         assert getattr(answer, "notice", None) is None
 
 
-@pytest.mark.parametrize("line", REFUSED)
+@pytest.mark.parametrize("line", REFUSED | LATER)
 @pytest.mark.filterwarnings("ignore::Warning:(?!dpnb)")
 def test_a_refusal_is_short_and_has_the_columns_that_were_typed(
     line: str, shell: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     result, printed = typed(shell, line, capsys)
     assert isinstance(result.error_in_exec, DpnbError)
-    assert REFUSED[line] in str(result.error_in_exec)
+    assert (REFUSED | LATER)[line] in str(result.error_in_exec)
     assert "site-packages" not in printed
     assert "/dpnb/" not in printed
     assert len(printed.splitlines()) < 12

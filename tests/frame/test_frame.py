@@ -279,6 +279,12 @@ def test_what_columns_of_agg_have_in_common_is_measured_once_with_all_their_weig
         assert len(parts) == len({part for part, _, _ in columns.values()})
 
 
+def test_describe_leaves_conditions_out_as_in_pandas(f: Frame) -> None:
+    flagged = f.assign(flag=f["x"] > 1)
+    assert flagged[["x", "flag"]].describe() == f[["x"]].describe()
+    assert flagged[["flag"]].describe() != f[["x"]].describe()
+
+
 def test_describe_shares_its_charge_between_moments_and_quantiles(f: Frame) -> None:
     plan, view = f["x"].describe()
     tree = QuantileTree(x, graded=True)

@@ -111,6 +111,11 @@ SAME: dict[str, tuple[Written, Written]] = {
     "numpy.log2": (lambda f: np.log2(f["n"] + 1), lambda f: (f["n"] + 1).log2()),
     "a number as a condition": (lambda f: f["n"].astype(bool), lambda f: f["n"] != 0),
     "categories as a condition": (lambda f: f["flag"].astype(bool), lambda f: f["flag"].isin([True])),
+    "truth values as a number": (lambda f: f["flag"] + 1, lambda f: f["flag"].eq(True) + 1),
+    "truth values and": (lambda f: f["flag"] & (f["x"] > 1), lambda f: f["flag"].eq(True) & (f["x"] > 1)),
+    "truth values on the right": (lambda f: (f["x"] > 1) | f["flag"], lambda f: (f["x"] > 1) | f["flag"].eq(True)),
+    "truth values negated": (lambda f: ~f["flag"], lambda f: ~f["flag"].eq(True)),
+    "truth values that choose": (lambda f: f["x"].mask(f["flag"], 0), lambda f: f["x"].mask(f["flag"].eq(True), 0)),
     "texts as texts": (lambda f: f["union"].astype(str), lambda f: f["union"]),
     "categories as categories": (lambda f: f["union"].astype("category"), lambda f: f["union"]),
     "periods": (lambda f: f["when"].dt.floor("D"), lambda f: f["when"].dt.date),
@@ -130,6 +135,13 @@ def test_spellings_with_one_meaning_make_one_plan(f: Frame, name: str) -> None:
     """So the second of them is answered by the first one's observation."""
     keys = {query_key(Plan(Count(), written(f).isna()._node)) for written in SAME[name]}
     assert len(keys) == 1
+
+
+def test_truth_values_select_and_are_averaged_as_in_pandas(f: Frame) -> None:
+    flag: Any = f["flag"]
+    assert query_key(flag.mean()) == query_key(flag.eq(True).mean())
+    assert query_key(f[flag].count()) == query_key(f[flag.eq(True)].count())
+    assert query_key(f.groupby("union")["flag"].sum()) == query_key(flag.eq(True).groupby(f["union"]).sum())
 
 
 TYPES: dict[str, tuple[Written, Any]] = {

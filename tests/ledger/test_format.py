@@ -70,6 +70,7 @@ from dpnb._request import (
 )
 from dpnb._target import target_from
 from dpnb.accounting.losses import GDP, PureGDP
+from dpnb.curator.redaction import redact
 from dpnb.errors import LedgerError
 from dpnb.ledger import Ledger, RequestOrigin, requested_by
 from dpnb.ledger.charge import (
@@ -80,7 +81,9 @@ from dpnb.ledger.charge import (
     GRANT,
     KINDS,
     ORIGIN_COLUMNS,
+    REDACTION,
     RESERVED_COLUMNS,
+    STATEMENT,
     VERSION,
     chained_hash,
     digest,
@@ -272,6 +275,8 @@ def test_what_a_ledger_holds_is_part_of_the_format(tmp_path: Path) -> None:
         ACT,
         BUDGET_REQUEST,
         VERSION,
+        STATEMENT,
+        REDACTION,
     }  # as below
     for name, content in found.items():
         assert content == STORED["ledger"][name], name
@@ -321,6 +326,23 @@ def test_a_changed_declaration_is_part_of_the_format(tmp_path: Path) -> None:
     assert (row.kind, row.node, row.query_key, row.table_version, row.loss) == ("version", " files", "", "8", GDP(0))
     metadata = {**created.metadata, "schema": f'{{"age":{bounded % "4.0"}}}'}
     assert row.launch == {"metadata": metadata, "parameters": created.parameters}
+
+
+def test_what_the_curator_states_and_the_key_of_the_redacted_ledger_are_part_of_the_format(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"name": "clinic", "budget": dpnb.Budget.gdp("0.5"), "version": "7"}
+    options |= {"schema": {"age": dpnb.Bounded(0, 9)}, "ledger": tmp_path / "clinic.dpnb"}
+    table = pd.DataFrame({"age": [1]})
+    dpnb.Session(table, statement={"purpose": "research"}, unit_label="stay", **options).ledger.close()
+    redact(str(tmp_path / "clinic.dpnb"), str(tmp_path / "redacted.dpnb"))
+    with closing(Ledger.read_only_copy(tmp_path / "clinic.dpnb")) as ledger:
+        stated, key = ledger.charges()
+    assert [(row.kind, row.node, row.query_key, row.loss) for row in (stated, key)] == [
+        ("statement", " files", "", GDP(0)),
+        ("redaction", " files", "", GDP(0)),
+    ]
+    assert (stated.table_version, key.table_version) == ("7", "")
+    assert stated.launch == {"text": {"purpose": "research"}, "unit_label": "stay"}
+    assert [(name, len(text)) for name, text in (key.launch or {}).items()] == [("key", 64)]
 
 
 def test_requests_for_budget_and_decisions_are_part_of_the_format(tmp_path: Path) -> None:

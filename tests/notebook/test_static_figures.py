@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import io
 import json
 import math
 import pickle
@@ -10,10 +11,12 @@ import re
 import xml.etree.ElementTree as ET
 from base64 import b64decode
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from dpnb.errors import RequestError
 from dpnb.notebook.plots import text as text_plots
 from dpnb.notebook.plots.figure import SVG
 from dpnb.notebook.plots.style import HUES
@@ -124,6 +127,28 @@ def test_a_figure_that_its_user_has_changed_has_no_svg(change: str, frame: Any) 
     CHANGES[change](figure)
     for one in (figure, copy.deepcopy(figure)):
         assert SVG not in one._repr_mimebundle_()
+
+
+def test_a_figure_is_saved_as_the_svg_without_kaleido(
+    answer: Any,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("dpnb.notebook.plots.figure.find_spec", lambda name: None)
+    figure, file, stream = answer.plot(title="mine"), tmp_path / "figure.SVG", io.BytesIO()
+    figure.write_image(str(file))
+    figure.write_image(stream, format="svg")
+    assert file.read_text(encoding="utf-8") == stream.getvalue().decode() == svg_of(figure)
+    refused = [lambda: figure.write_image("figure.png"), lambda: figure.write_image(file, scale=2)]
+    for written in (*refused, lambda: figure.update_traces(opacity=0.5).write_image(file)):
+        with pytest.raises(
+            RequestError, match=r"write_image\('figure.svg'\), or .write_html\('figure.html'\).*kaleido"
+        ):
+            written()
+    for one in (answer, figure):
+        with pytest.raises(AttributeError, match=r"write_image\('figure.svg'\)"):
+            one.savefig("figure.png")
+    assert not hasattr(figure, "unknown")
 
 
 @pytest.mark.parametrize("height", [10, 400, 2000, None])

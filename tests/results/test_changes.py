@@ -62,7 +62,7 @@ def test_labels_are_those_of_the_table(counts: Any, df: Any) -> None:
     assert counts.idxmin() == counts.estimate.idxmin()
     named = df.assign(estimate=df["g"]).groupby("estimate").size().release(mu=1)
     assert named.reset_index().columns[0] == "estimate (group)"
-    with pytest.raises(RequestError, match="several known numbers"):
+    with pytest.raises(RequestError, match="several numbers"):
         df["x"].mean().release(mu=1).idxmax()
 
 
@@ -106,6 +106,17 @@ def test_the_logarithm_of_what_may_be_negative_has_no_lower_limit(df: Any) -> No
     assert repr(logarithm)
 
 
+def test_a_group_says_beside_its_own_name_what_it_is_made_from(df: Any) -> None:
+    """Not beside the name of the aggregated column."""
+    df["early"], df["odd"] = df["year"] <= 1985, np.where(df["g"] == "a", "a (", "'b")
+    answer = df[df["x"] > 0].groupby(["early", "odd"])["x"].mean().release(mu=3)
+    group = "early True (made from year <= 1985), odd a ( (made from where(g == 'a', 'a (', \"'b\"))"
+    assert answer[True, "a ("].description == f"mean of x where x > 0, {group}"
+    one = df.groupby("early")["x"].mean().release(mu=3)
+    assert one[True].description == "mean of x, early True (made from year <= 1985)"
+    assert df.groupby("g")["x"].mean().release(mu=3)["b"].description == "mean of x, g b"
+
+
 def test_odds_ratios_are_the_exponentials_of_coefficients(df: Any) -> None:
     fit = df.regress("g ~ x", family="logistic").release(mu=3)
     odds = np.exp(fit)
@@ -117,6 +128,19 @@ def test_pandas_functions_of_tables_name_the_table(counts: Any) -> None:
     for combined in (lambda: pd.concat([counts, counts]), lambda: pd.merge(counts, counts)):
         with pytest.raises(RequestError, match=r"to_pandas\(\)"):
             combined()
+
+
+@pytest.mark.filterwarnings("ignore::Warning:(?!dpnb)")
+def test_figures_of_other_libraries_get_no_answer_as_their_table(counts: Any) -> None:
+    """They would draw positions in place of the groups."""
+    import plotly.express as px
+
+    for drawn in (lambda: px.bar(counts), lambda: px.bar(counts, x="year", y="estimate")):
+        with pytest.raises(
+            RequestError, match=r"^plotly.bar: .*\.plot\(\), or give it \.reset_index\(\).* columns year, est"
+        ):
+            drawn()
+    assert px.bar(counts.reset_index(), x="year", y="estimate").data[0].x.tolist() == counts.index.tolist()
 
 
 ARRANGED = {

@@ -144,7 +144,12 @@ def test_number_whose_interval_is_the_whole_range_is_displayed_as_unknown() -> N
     lines = [line.split() for line in repr(answer).splitlines()[2:5]]
     assert [line[1] for line in lines] == ["unknown", "24.0", "20"], "an interval from 0 to 45 excludes values"
     assert lines[0][2:] == ["0", "to", "50"]
-    assert answer.to_pandas()["estimate"].tolist() == [50, 24, 20], "the values are not changed"
+    assert answer.estimate.isna().tolist() == [True, False, False], "nothing takes it for a number"
+    assert answer.to_pandas()["estimate"].dropna().tolist() == [24, 20]
+    assert math.isnan(float(answer["unknown"]))
+    assert answer.sort_values(ascending=False).index.tolist() == ["b", "c", "unknown"]
+    assert answer.idxmax() == "b"
+    assert answer["unknown"].arrays.value.item() == 50, "arithmetic has the value"
     page = answer._repr_html_()
     assert page.count("The noise is too large, or the statistic is not defined.") == 1, "not at the group of that name"
     assert page.count("<circle") == 2

@@ -161,6 +161,7 @@ def test_a_test_is_displayed_and_exported(df: Any) -> None:
     found = df.groupby("arm")["well"].mean().release(mu=0.3).test()
     text = str(found)
     assert "null hypothesis: in the population, mean of well by arm is the same for new and old" in text.splitlines()
+    assert "the estimate is that of new minus that of old" in text
     assert "rejected at level 0.05" in text
     assert "95% population interval" in text
     assert "rejected at level 0.05" in found._repr_html_()
@@ -191,9 +192,7 @@ def test_what_the_noise_decides_nothing_about_is_unknown() -> None:
 
 def test_a_refusal_names_what_to_write(df: Any) -> None:
     without = df.groupby("arm")["x"].mean().release(mu=0.4)
-    with pytest.raises(
-        RequestError, match=r"\.population\(share=0.01\), or in the release, as in \.mean\(population=True"
-    ):
+    with pytest.raises(RequestError, match=r"\.population\(share=0.01\); population=True is for a first release"):
         without.test()
     assert 0 <= without.population(mu=0.4).test().pvalue <= 1
     shares = df["dose"].value_counts(normalize=True).release(mu=0.4)

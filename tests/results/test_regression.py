@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import pickle
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import dpnb
 from dpnb.accounting.losses import GDP
 from dpnb.errors import InvalidValueError, RequestError
 from dpnb.ledger import MEMORY
+from dpnb.results.estimates.least_squares import LeastSquares
 from dpnb.results.estimates.regression import RegressionNumbers, RegressionTerm, TermFactor
 from dpnb.results.regression import RegressionResult
 
@@ -235,8 +237,18 @@ def test_collinear_predictors_are_unknown() -> None:
     answer = session.frame.regress("y ~ x + z", population=True).release(mu=2)
     text = str(answer.summary())
     assert answer.params.isna().sum() >= 2
-    assert answer.pvalues.isna().sum() >= 2 if answer.has_population_intervals else "not clearly positive" in text
+    assert answer.pvalues.isna().sum() >= 2 if answer.has_population_intervals else "too little variation of" in text
     assert text.count("unknown") >= 2
+
+
+@pytest.mark.parametrize("noisy", [np.nan, np.inf, 0.0, 1e300, -1.0])
+def test_the_terms_that_vary_least_are_found_in_any_noise(noisy: float) -> None:
+    """The second predictor hardly differs from the intercept, and the third varies."""
+    moments = np.array([[9.0, 1, 1, 0], [1, 100, -99, 3], [1, -99, 98.1, 0], [0, 3, 0, 80]])
+    model = LeastSquares(moments, np.zeros((1, 4, 4)), np.eye(3), np.zeros(3), 1.0, True)
+    assert model.weakest == [1]
+    broken = replace(model, moments=np.full((4, 4), noisy))
+    assert set(broken.weakest) <= {1, 2}
 
 
 def test_fitted_values_beyond_the_bounds_of_the_outcome_are_noted_from_bounds_alone() -> None:

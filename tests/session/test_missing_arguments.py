@@ -39,6 +39,11 @@ def test_several_missing_arguments_are_explained_at_once() -> None:
         dpnb.Session(TABLE)  # type: ignore[call-arg]
 
 
+def test_a_session_names_the_columns_that_were_given() -> None:
+    with pytest.raises(MissingArgument, match=r"columns of this table are 'age'; python -m dpnb draft table.csv"):
+        dpnb.Session(TABLE, name="m", budget=None)  # type: ignore[call-arg]
+
+
 def test_the_lines_to_copy_are_valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     table = pd.DataFrame({"person": [1], "age": [41.0], "plan": ["free"]})

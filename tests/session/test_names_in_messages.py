@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import dpnb
+from dpnb.errors import SessionAttributeError
 from session.bad_input import assert_refused
 
 AGES = {"age": dpnb.Bounded(0, 100)}
@@ -98,12 +99,23 @@ def test_an_engine_says_that_it_takes_no_unsigned_integers_of_64_bits(
 # --- categories that are spelled otherwise ----------------------------------------------------------------------------
 
 
+def test_a_name_that_a_session_does_not_have_leads_to_what_is_meant(opened: Callable[..., dpnb.Session]) -> None:
+    session = opened(pd.DataFrame({"age": [30.0] * 9}), schema=AGES)
+    meant = {"remaining": "headroom", "history": "log", "groupby": "frame", "methods": "report", "headrom": "headroom"}
+    for tried, offered in meant.items():
+        with pytest.raises(SessionAttributeError, match=rf"^\.{tried} of a session: is not offered; .*{offered}"):
+            getattr(session, tried)
+        assert hasattr(session, offered)
+    assert not hasattr(session, "__array__")
+
+
 ASKED: dict[str, tuple[Callable[[Any], Any], bool]] = {
     "counts": (lambda f: f.groupby("sex").size(), True),
     "persons": (lambda f: f.groupby("sex").count_units(), True),
     "rows of one": (lambda f: f[f["sex"] == "male"].count(), True),
     "a condition": (lambda f: (f["sex"] == "male").sum(), True),
     "means": (lambda f: f.groupby("sex")["age"].mean(), True),
+    "a regression": (lambda f: f.assign(half=f["age"] / 2).regress("half ~ age + C(sex)"), True),
     "all rows": (lambda f: f.count(), False),
     "few rows": (lambda f: f[f["age"] > 99].count(), False),
 }

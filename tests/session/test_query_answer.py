@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import dpnb
-from dpnb.errors import RequestError
+from dpnb.errors import NotReleasedError, RequestError
 
 
 @pytest.fixture
@@ -38,3 +38,19 @@ def test_a_two_way_query_has_a_two_way_answer() -> None:
     query = frame.groupby(["a", "b"]).count().unstack()
     query.release(mu=0.1)
     assert query.answer.is_two_way
+
+
+def test_after_the_release_a_query_is_drawn(frame: Any) -> None:
+    """As after a release by the picker's button, of which the analyst has the query alone."""
+    query = frame["age"].hist(bins=5)
+    assert query.plot().description.endswith(", then .plot()")  # drawn when it is released
+    query.release(mu=0.1)
+    assert repr(frame["age"].hist(bins=5).plot()) == repr(query.answer.plot())
+    assert repr(query.sort_values().plot()) == repr(query.sort_values().answer.plot())
+
+
+def test_after_the_release_the_answer_is_named(frame: Any) -> None:
+    query = frame["age"].mean()
+    query.release(mu=0.1)
+    with pytest.raises(NotReleasedError, match=r"it was released, and \.answer is its answer, .* \.answer\.item\(\)$"):
+        query.item()

@@ -108,7 +108,7 @@ def test_a_curator_logs_in_and_freezes_a_table_by_keyboard_alone(page: Page, ser
 def test_the_page_follows_analysts_and_says_when_it_cannot(browser: Browser, service: Service) -> None:
     page = browser.new_page()  # whose console says that the service is gone
     login(page, service, service.token("eve", "curator"))
-    gauge = page.get_by_role("meter", name="Headroom")
+    gauge = page.get_by_role("meter", name="Budget left")
     expect(gauge).to_have_attribute("aria-valuetext", "100.0% left")
     expect(page.get_by_text("Live", exact=True)).to_be_visible()
     ana = service.token("ana")

@@ -34,6 +34,9 @@ from dpnb.render.numbers import limit_words
 RESTORED = "ledger accepted, perhaps an older copy"
 """How the description of such an act begins."""
 
+NOT_HERE = "the answer is not in this copy"
+"""Instead of a comparison's answer, in a ledger whose answers were taken out."""
+
 MAX_KEYS = 5
 """Number of selected keys that the log shows."""
 
@@ -119,6 +122,8 @@ def _act(details: Mapping[str, Any]) -> str:
 def describe_comparison(plan: Plan, result: Mapping[str, Any]) -> str:
     """The answer of an above-threshold mechanism."""
     query = describe_plan(plan, PlainView())
+    if not result:
+        return f"{query}: {NOT_HERE}"
     return (
         f"{query}: {'above' if result['above'] else 'below'} {float(from_text(result['threshold'])):g} {IN_THIS_TABLE}"
     )

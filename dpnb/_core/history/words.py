@@ -10,6 +10,8 @@ import json
 from contextlib import suppress
 from functools import partial
 
+import msgspec
+
 from dpnb._compile import LinearQuery
 from dpnb._core.history import launch_text
 from dpnb._core.ledger_metadata import LedgerMetadata
@@ -18,7 +20,8 @@ from dpnb._core.pricing.pricer import combined
 from dpnb._core.pricing.query_state import Released, batch_table_of, request_of
 from dpnb._core.tables import PrivateTables
 from dpnb._plan.measurements import Discovery
-from dpnb._plan.plan import describe_plan
+from dpnb._plan.plan import describe_plan, in_words
+from dpnb._request import BatchTable, Release, request_from
 from dpnb.copying import NotCopyable
 from dpnb.errors import PlanError, printable
 from dpnb.ledger import Charge, Ledger
@@ -111,7 +114,7 @@ class AnswerReader(NotCopyable):
 
     def _with_answer(self, charge: Charge, tables: PrivateTables) -> Words:
         answer = None
-        if charge.kind == RELEASE and charge.status == "released":
+        if charge.kind == RELEASE and charge.measurement is not None:
             request = request_of(charge)
             query = tables.compile(request.plan)
             charges = self.observations_of(charge)
@@ -124,6 +127,15 @@ class AnswerReader(NotCopyable):
         elif charge.kind == SELECTION and charge.result is not None:
             answer = printable(launch_text.selected_keys(charge))
         return _request(charge), answer, None, None, None, None
+
+
+def title_of_request(words: str, request: str) -> str:
+    """The words of a row as a reader says them; the words themselves where a request has no other ones."""
+    with suppress(PlanError, msgspec.MsgspecError, RecursionError):
+        made = request_from(request)
+        if isinstance(made, Release | BatchTable):
+            return in_words(words, made.plan, made.view)
+    return words
 
 
 def _measure_the_same(rows: list[Charge], others: list[Charge]) -> bool:

@@ -227,9 +227,17 @@ class EstimateReader:
         is_sum = isinstance(plan.aggregation, Sum) and isinstance(plan.aggregation.column, AsNumber)
         is_count = is_sum or isinstance(plan.aggregation, Count | CountUnits)
         empty = self.arrays.low <= 0 if is_count else self.arrays.is_unknown
-        if empty.all() and not isinstance(plan.aggregation, Discovery):
+        if empty.all() and not self._has_counted_rows and not isinstance(plan.aggregation, Discovery):
             found.append(("maybe-empty", self._misspelled))
         return tuple([(explanation, text) for explanation, text in found if text is not None])
+
+    @property
+    def _has_counted_rows(self) -> bool:
+        """Whether a regression, whose coefficients may be unknown for other reasons, is one of rows for certain."""
+        if not is_regression(self.request.view) or not self.least_squares.intercept:
+            return False
+        count, changes = self.least_squares.count
+        return count > self._z * float(np.abs(changes).max())
 
     @property
     def _misspelled(self) -> str | None:
@@ -278,7 +286,7 @@ class EstimateReader:
             clear = ~unknown & (shown < feature.last_edge if q else shown >= feature.first_edge)
             if clear.any():
                 most = f"{math.ceil(rows[clear].max()):,} rows{' of a group' if len(rows) > 1 else ''}"
-                leaf = "" if feature.resolution is None else " beyond its leaf"
+                leaf = "" if feature.resolution is None else " beyond its bin"
                 found.append(f"{label}{'larger' if q else 'smaller'} values{leaf} may exist in at most {most}")
         return "; ".join(found) or None
 

@@ -19,6 +19,7 @@ from dpnb._core.pricing.estimation import alpha_of_each_interval
 from dpnb._core.pricing.public_knowledge import RowCounts
 from dpnb._core.pricing.query_state import QueryState
 from dpnb._core.pricing.resolve import ErrorModel, is_reliable_forecast
+from dpnb._core.pricing.typical import typical_sums
 from dpnb._plan.measurements import ColumnsView
 from dpnb._target import Label, Target
 from dpnb.accounting.exact import binary_down
@@ -42,6 +43,9 @@ MIDDLE = 0.53
 """Position of the forecast for a mean between the smallest and the largest half-width, on a log scale.  There the
 largest half-width exceeds a target by a factor of 1.2 exactly when the smallest costs 1.5 times what is needed; if the
 largest is sqrt(2) times the smallest, a margin of 1.9% remains on either side."""
+
+MANY_ROWS = 1e6
+"""A number of rows of which every statistic of typical values is known."""
 
 ALL_UNITS = "every unit takes part, although some may be excluded"
 
@@ -96,6 +100,16 @@ class ExpectedErrors:
         """The errors if there are as many rows as there may be; None if their number is not a range."""
         most = None if self.rows is None else self.rows.if_most
         return None if most is None else replace(self, rows=most)._expected(sigma)
+
+    def typical(self, sigma: float) -> Cells | None:
+        """The errors for typical values, with these numbers of rows; None for other queries than second moments."""
+        sums = None if self.rows is None else typical_sums(self.state.query, self.rows.by_cell, self.schema)
+        return None if sums is None or self._known_sums is not None else self._expected(sigma, sums=sums)
+
+    def least_typical(self, sigma: float) -> Cells | None:
+        """`typical` if there are as many rows as there may be; None if their number is not a range."""
+        most = None if self.rows is None else self.rows.if_most
+        return None if most is None else replace(self, rows=most).typical(sigma)
 
     def in_one_release(self, sigma: float) -> Cells | None:
         """The errors that a single release at this noise scale would have had; None without earlier observations."""
@@ -154,7 +168,12 @@ class ExpectedErrors:
     def rows_would_help(self, expected: Cells | None) -> bool:
         """Whether some of these expected errors are unknown, and known once the numbers of rows are."""
         ones = np.ones(self.state.query.cells)
-        possible = half_widths(self.state.query, self.state.view, ones, ones * 1e-9, self.schema, rows=ones)
+        is_known = self.rows is not None and self.rows.most is None
+        sums = None if is_known else typical_sums(self.state.query, ones * MANY_ROWS, self.schema)
+        scales = ones if sums is None else ones * 1e-9
+        possible = half_widths(
+            self.state.query, self.state.view, scales, ones * 1e-9, self.schema, known=sums, rows=ones
+        )
         if possible is None or self.state.is_standalone:
             return False
         known = np.zeros_like(possible[self.state.cells], dtype=bool) if expected is None else np.isfinite(expected)

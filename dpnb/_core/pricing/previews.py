@@ -19,8 +19,9 @@ from dpnb._core.pricing.forecasts import known_ranks
 from dpnb._core.pricing.pricer import QueryPricer, refuse_after_final
 from dpnb._core.pricing.public_knowledge import RowCounts, count_code, count_needed, rows_needed
 from dpnb._core.pricing.query_state import QueryState
+from dpnb._core.pricing.typical import TYPICAL, TYPICAL_VALUES
 from dpnb._plan.description import answer_unit
-from dpnb._plan.measurements import AnyView, ColumnsView, Discovery, PlainView
+from dpnb._plan.measurements import AnyView, ColumnsView, Count, Discovery, PlainView
 from dpnb._plan.plan import Plan, describe_plan, title_of
 from dpnb._target import Keys, Target, TargetKind, refuse_kinds, target_from, target_of
 from dpnb.accounting.exact import decimal_down, few_digits_down, percent_down
@@ -155,6 +156,12 @@ class _PreviewedQuery(NotCopyable):
         return tuple(left_out(self._state.query, tables.unit(source), tables.units, tables.schema(source)))
 
     @cached_property
+    def _rows_of_table(self) -> RowCounts | None:
+        """The known numbers of rows, for a query whose errors do not depend on these alone."""
+        counted = self._pricer.row_counts(self._state, Count())
+        return None if counted is None else counted.for_display
+
+    @cached_property
     def _rows_in_rank(self) -> RowCounts | None:
         return self._pricer.rows_in_rank(self._state)
 
@@ -175,7 +182,7 @@ class _PreviewedQuery(NotCopyable):
         counted = guarantee.to_filter_loss(cost)
         cost_fraction, after = account.forecast(counted)
         current = errors = self._known(model.current)
-        least, assumed, at_once = None, None, None
+        least, assumed, at_once, is_typical = None, None, None, False
         if cost.mu_squared:
             scale = _scale(state, total)
             errors, assumed = self._known(model.expected(scale)), forecast.assumption(scale)
@@ -183,6 +190,13 @@ class _PreviewedQuery(NotCopyable):
                 errors, at_once = np.minimum(errors, current), self._known(forecast.in_one_release(scale))
             if rows is not None and rows.most is not None:
                 least = forecast.least(scale)
+            if current is None and not state.is_standalone and (errors is None or not np.isfinite(errors).all()):
+                at_typical = pricer.forecast(state, target, self._rows_of_table)
+                if (typical := at_typical.typical(scale)) is not None:
+                    forecast, rows, is_typical = at_typical, at_typical.rows, True
+                    errors = typical if errors is None else np.where(np.isfinite(errors), errors, typical)
+                    assumed = " and ".join(filter(None, [None if rows is None else rows.assumption, TYPICAL]))
+                    least = at_typical.least_typical(scale)
         fits = filter_.admits(counted)
         query = state.query
         discovery = isinstance(plan.aggregation, Discovery)
@@ -206,7 +220,7 @@ class _PreviewedQuery(NotCopyable):
             contribution=self._contribution,
             left_out=self._left_out,
             refinement_note=guarantee.refining,
-            assumption=_assumption(state, rows, errors, total, target),
+            assumption=_assumption(state, rows, errors, total, target, is_typical=is_typical),
             assumed_description=None if errors is None else assumed,
             current_half_widths=current,
             half_widths_in_one_release=at_once,
@@ -215,6 +229,7 @@ class _PreviewedQuery(NotCopyable):
             count_needed=self._count_needed if forecast.rows_would_help(errors) else None,
             output_units=output_units(view),
             rank_note=rank_note(query),
+            layout=(view.rows, view.statistics) if isinstance(view, ColumnsView) and view.rows else None,
         )
 
 
@@ -227,7 +242,7 @@ def count_to_release(pricer: QueryPricer, plan: Plan, view: AnyView) -> Plan | N
         if pricer.state(count, PlainView(), ()).known_loss.mu_squared:
             return count
         state = pricer.state(plan, view, ())
-        rows = pricer.row_counts(state)
+        rows = pricer.row_counts(state) or pricer.row_counts(state, Count())
         forecast = pricer.forecast(state, target_from(mu=1), None if rows is None else rows.for_display)
         return count if forecast.rows_would_help(forecast.error_model().expected(1.0)) else None
 
@@ -284,7 +299,7 @@ def _discovery(state: QueryState, total: GDP, target: Target) -> str:
 
 
 def _assumption(
-    state: QueryState, rows: RowCounts | None, errors: Cells | None, total: GDP, target: Target
+    state: QueryState, rows: RowCounts | None, errors: Cells | None, total: GDP, target: Target, *, is_typical: bool
 ) -> str | None:
     """What the expected errors assume."""
     if state.discovery_delta:
@@ -293,7 +308,8 @@ def _assumption(
     if rows is not None:
         where = " in the smallest group" if plan.group_by else ""
         most = "" if rows.most is None else f" to {np.nanmin(rows.most):,.0f}"
-        return f"about {np.nanmin(rows.by_cell):,.0f}{most} rows{where} ({rows.source})"
+        known = f"about {np.nanmin(rows.by_cell):,.0f}{most} rows{where} ({rows.source})"
+        return f"{known} and {TYPICAL_VALUES}" if is_typical else known
     if errors is None and rows_needed(plan, view) is not None and not isinstance(view, ColumnsView):
         return "the number of rows, of which there is no released count; the interval comes with the answer"
     if errors is None:

@@ -300,7 +300,9 @@ def count_needed(plan: Plan, view: AnyView) -> Plan | None:
     """
     needed = rows_needed(plan, view)
     if needed is None:
-        return None
+        parts = plan.aggregation.parts if isinstance(plan.aggregation, JointAggregation) else ()
+        moments = isinstance(plan.aggregation, Moments) or any(isinstance(part.aggregation, Moments) for part in parts)
+        return replace_aggregation(plan, Count()) if moments else None
     columns = _columns(needed)
     return replace_aggregation(plan, Count(columns[0] if len(columns) == 1 else None))
 

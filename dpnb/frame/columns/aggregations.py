@@ -50,11 +50,16 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
 
     def _number(self) -> Expression:
         """The column as a number: conditions count as 1 or 0, and categories that are numbers as themselves."""
-        kind = dtype_of(self._node, self._view.schema)
-        if isinstance(kind, Categorical) and not kind.numeric:
+        node = as_number(self._node, self._view.schema)
+        kind = dtype_of(node, self._view.schema)
+        if isinstance(kind, Categorical):
+            groups = self._grouping()
             raise PlanError(
                 f"{words(self._node)}: needs a number, and this is {described(kind)}; count its values with "
-                + self._example("{self}.value_counts(), or release the share of one with {condition}.mean()")
+                + self._example("{self}")
+                + f"{groups}.value_counts(), or release the share of one with "
+                + self._example("{condition}")
+                + f"{groups}.mean()"
             )
         if isinstance(kind, Timestamp):
             raise PlanError(
@@ -64,7 +69,7 @@ class Aggregations(NamedOperators, NumpyFunctions, ColumnMethods):
                     "count rows by period, as in df.groupby({self}.dt.year).count()"
                 )
             )
-        return as_number(self._node, self._view.schema)
+        return node
 
     def _ordered(self) -> Expression:
         """The column as the argument of a quantile: a number, or a date, whose quantiles are dates."""

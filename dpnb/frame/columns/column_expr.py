@@ -23,7 +23,7 @@ from dpnb._plan.expressions.rules import dtype_of
 from dpnb._plan.expressions.text import words
 from dpnb._plan.plan import GroupLevel
 from dpnb.errors import PlanError, UnsupportedError
-from dpnb.frame.coerce import as_number
+from dpnb.frame.coerce import as_condition, as_number
 from dpnb.frame.columns.date_parts import DateParts
 from dpnb.frame.columns.operators import ColumnOperators
 from dpnb.frame.columns.recoding import converted, mapped, otherwise, replaced, replacements
@@ -271,7 +271,7 @@ class ColumnExpr(ColumnOperators):
         <private column: cost.where(~(age > 65), 0)>
         """
         check_options("mask", options, self._examples(), "axis", "inplace", "level")
-        return self._chosen(Not(self._column(cond, "mask")), self, other, "mask")
+        return self._chosen(Not(as_condition(self._column(cond, "mask"), self._view.schema)), self, other, "mask")
 
     def map(
         self, func: object = NO_DEFAULT, na_action: object = None, *, arg: object = NO_DEFAULT, **options: object
@@ -369,7 +369,7 @@ def node_of(view: TableView, one: object, verb: str) -> Expression:
 
 def filtered(view: TableView, condition: ColumnExpr) -> TableView:
     """The rows of a view for which a condition is true."""
-    node = node_of(view, condition, "df[mask]")
+    node = as_condition(node_of(view, condition, "df[mask]"), view.schema)
     if not isinstance(dtype_of(node, view.schema), Boolean):
         raise PlanError(f"df[{words(node)}]: rows are selected by a condition, such as df['x'] > 1")
     return view.filtered(node)

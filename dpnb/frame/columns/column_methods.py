@@ -11,6 +11,7 @@ from dpnb._plan.expressions.rules import dtype_of
 from dpnb._plan.expressions.text import words
 from dpnb.errors import PlanError, UnsupportedError
 from dpnb.frame.columns.column_expr import ColumnExpr
+from dpnb.frame.compatibility.callers import refusal_for_caller
 from dpnb.frame.compatibility.docstrings import describe_options
 from dpnb.frame.compatibility.examples import own_words, type_words
 from dpnb.frame.compatibility.options import check_options
@@ -34,6 +35,7 @@ class ColumnMethods(Pipe, ColumnExpr):
     @property
     def dtype(self) -> str:
         """The declared type, with bounds or categories: public."""
+        refusal_for_caller(self._examples())  # a library that asks for it, as patsy does of C(x), wants one of numpy's
         return type_words(dtype_of(self._node, self._view.schema))
 
     def __bool__(self) -> NoReturn:

@@ -33,7 +33,7 @@ from dpnb._plan.expressions.rules import dtype_of
 from dpnb._plan.expressions.text import words
 from dpnb.copying import safe_repr
 from dpnb.errors import PlanError
-from dpnb.frame.coerce import as_number, literal
+from dpnb.frame.coerce import as_condition, as_number, literal
 from dpnb.frame.columns.recoding import chosen, is_null
 from dpnb.frame.compatibility import numpy_functions
 from dpnb.frame.compatibility.unsupported import UnsupportedOperations
@@ -72,6 +72,10 @@ class ColumnOperators(UnsupportedOperations):
     def _is_grouped(self) -> bool:
         """Whether aggregations of the column are for each group."""
         return False
+
+    def _grouping(self) -> str:
+        """The groups as a message writes them after another column, ``.groupby(df['plan'])``; empty without groups."""
+        return ""
 
     def _refuse_groups(self, where: str) -> None:
         """Refuse a grouped column where a column of rows is used: its groups would be lost without notice."""
@@ -196,12 +200,12 @@ class ColumnOperators(UnsupportedOperations):
         return self._compute("**", other, reflected=True)
 
     def __and__(self, other: object) -> Self:
-        return self._new(And(self._node, self._condition(other, "&")))
+        return self._new(And(self._truth, self._condition(other, "&")))
 
     __rand__ = __and__
 
     def __or__(self, other: object) -> Self:
-        return self._new(Or(self._node, self._condition(other, "|")))
+        return self._new(Or(self._truth, self._condition(other, "|")))
 
     __ror__ = __or__
 
@@ -211,7 +215,11 @@ class ColumnOperators(UnsupportedOperations):
     __rxor__ = __xor__
 
     def __invert__(self) -> Self:
-        return self._new(Not(self._node))
+        return self._new(Not(self._truth))
+
+    @property
+    def _truth(self) -> Expression:
+        return as_condition(self._node, self._view.schema)
 
     def _column(self, other: object, verb: str) -> Expression:
         """Another column of the same table."""
@@ -221,7 +229,7 @@ class ColumnOperators(UnsupportedOperations):
 
     def _condition(self, other: object, operator: str) -> Expression:
         if isinstance(other, ColumnOperators):
-            return self._other(other, operator)
+            return as_condition(self._other(other, operator), self._view.schema)
         raise PlanError(
             f"{operator}: both sides must be conditions; got {type(other).__name__}; "
             f"put each comparison in parentheses, as in (a > 1) {operator} (b < 2)"

@@ -33,6 +33,7 @@ from dpnb._plan.expressions.periods import date_constant
 from dpnb._plan.expressions.rules import dtype_of
 from dpnb._plan.expressions.text import MAX_LISTED, as_operand, operand, words
 from dpnb.errors import PlanError, UnsupportedError
+from dpnb.frame.coerce import as_condition
 from dpnb.schema import Key, Schema, plain, text_of
 
 MAX_PAIRS = 100_000
@@ -240,6 +241,7 @@ def chosen(condition: Expression, one: Expression | None, other: Expression | No
 
     Choices that can be written without `Where` are written so, so that equal queries are recognised.
     """
+    condition = as_condition(condition, schema)
     if not isinstance(kind := dtype_of(condition, schema), Boolean):
         raise PlanError(
             f"where {words(condition)}: takes a condition, and this is {described(kind)}; compare it, as in "

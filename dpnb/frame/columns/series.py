@@ -225,6 +225,11 @@ class GroupedSeries(Series):
     def _is_grouped(self) -> bool:
         return True
 
+    def _grouping(self) -> str:
+        levels = [own_words(level.expression, self._view) for level in self._by]
+        listed = ", ".join(levels)
+        return f".groupby({listed})" if len(levels) == 1 else f".groupby([{listed}])"
+
     def _new(self, node: Expression) -> Any:
         raise PlanError(
             f"{self._description()}: a grouped column can only be aggregated; compute it before "

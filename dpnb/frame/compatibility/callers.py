@@ -72,9 +72,10 @@ def refuse_request_for_rows(attribute: str, examples: Callable[[], Mapping[str, 
     A missing attribute would make the library fail with an error of its own, which names no remedy.
     """
     # pandas looks up `_typ` to recognise its own classes, often on objects that it then leaves alone.
-    # lifelines asks for the shape of a table first, which others are refused with a remedy of its own.
+    # lifelines and seaborn's regplot ask for the shape first, which others are refused with a remedy of its own.
     library, function = (calling_function() if attribute in ("_typ", "shape") else None) or ("", "")
-    is_asked = (library == "pandas" and function in _RECOGNISED) if attribute == "_typ" else library == "lifelines"
+    asks_for_shape = library in ("lifelines", "seaborn")
+    is_asked = (library == "pandas" and function in _RECOGNISED) if attribute == "_typ" else asks_for_shape
     if attribute in _PROTOCOLS or is_asked:
         refusal_for_caller(examples())
 

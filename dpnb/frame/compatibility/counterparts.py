@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 from dpnb._plan.expressions.dtypes import Categorical, Numeric
-from dpnb._plan.expressions.nodes import columns_of
+from dpnb._plan.expressions.nodes import Or, columns_of
 from dpnb._plan.expressions.rules import dtype_of
+from dpnb._plan.expressions.text import as_code
 from dpnb.errors import DpnbError
 from dpnb.frame.compatibility.calls import Call, Unwritten, own_name
 from dpnb.frame.compatibility.remedies import CUT
@@ -21,12 +22,13 @@ TESTED = ".release(share=0.05).test()"
 
 def is_known(call: Call) -> bool:
     """Whether there is a counterpart of this function, not only of its library."""
-    return any((call.library, call.function) in table for table in (_WRITERS, _EXAMPLES))
+    names = (call.model, call.function)
+    return any((call.library, name) in table for table in (_WRITERS, _EXAMPLES) for name in names if name)
 
 
 def counterpart(call: Call, examples: Mapping[str, str]) -> str:
     """What to write instead of a function: with its arguments where they are known, otherwise an example."""
-    writer = _WRITERS.get((call.library, call.function))
+    writer = _WRITERS.get((call.library, call.model)) or _WRITERS.get((call.library, call.function))
     if writer is not None:
         with suppress(Unwritten, DpnbError, AttributeError, KeyError, TypeError, ValueError):
             return writer(call)
@@ -140,6 +142,8 @@ def _joined(call: Call) -> str:
 
 def _histogram(call: Call) -> str:
     column = call.column("x", "data", "data_frame", "y", "argument 0")
+    if _hues(call):
+        return _counts(call)
     if not isinstance(dtype_of(column._node, column._view.schema), Numeric):
         return f"{call.written(column)}.value_counts(){SHOWN}"
     bins = call.arguments.get("bins", call.arguments.get("nbins"))
@@ -148,13 +152,25 @@ def _histogram(call: Call) -> str:
 
 
 def _counts(call: Call) -> str:
+    if keys := _hues(call):
+        table = call.selected(call.column("x", "y", "names", "data", "data_frame"))
+        return f"{table}.groupby([{', '.join([call.groups('x', 'y', 'names', 'data'), *keys])}]).size(){SHOWN}"
     return f"{call.written(call.column('x', 'y', 'names', 'data', 'data_frame'))}.value_counts(){SHOWN}"
+
+
+def _hues(call: Call) -> list[str]:
+    """The groups that a figure draws in colours or in panels of their own."""
+    table = call.arguments.get("data", call.arguments.get("data_frame"))
+    if table is None:
+        return []
+    names = ("hue", "color", "col", "row", "facet_col", "facet_row")  # a colour may also be one for all
+    given = [name for name in names if isinstance(call.arguments.get(name), str) and call.arguments[name] in table]
+    return list(dict.fromkeys(map(call.groups, given)))
 
 
 def _grouped(call: Call, statistic: str) -> str:
     outcome = call.column("y", "height", "values", "argument 1")
-    keys = [call.groups("x", "names", "argument 0")]
-    keys += [call.groups(name) for name in ("hue", "color") if isinstance(call.arguments.get(name), str)]
+    keys = [call.groups("x", "names", "argument 0"), *_hues(call)]
     by = keys[0] if len(keys) == 1 else f"[{', '.join(keys)}]"
     return f"{call.selected(outcome)}.groupby({by})[{own_name(outcome)!r}].{statistic}{SHOWN}"
 
@@ -166,6 +182,11 @@ def _means(call: Call) -> str:
 
 
 def _spread(call: Call) -> str:
+    drawn = call.arguments.get("kind")  # of catplot
+    if drawn in ("bar", "point"):
+        return _means(call)
+    if drawn == "count":
+        return _counts(call)
     if call.arguments.get("x") is not None and call.arguments.get("y") is not None:
         return _grouped(call, "quantile([0.25, 0.5, 0.75])")
     return f"{call.written(call.column('x', 'y', 'data', 'data_frame'))}.quantile([0.25, 0.5, 0.75]){SHOWN}"
@@ -179,10 +200,21 @@ def _correlations(call: Call) -> str:
 
 
 def _family(call: Call) -> str:
-    """``, family=...`` for the class of a model."""
-    family = {"Logit": "logistic", "LogisticRegression": "logistic", "Probit": "logistic",
-              "Poisson": "poisson", "PoissonRegressor": "poisson"}.get(call.model)  # fmt: skip
-    return f", family={family!r}" if family else ""
+    """``, family=...`` for the class of a model, or for the family that was passed to it."""
+    made = type(call.arguments.get("family")).__name__
+    family = {"Logit": "logistic", "LogisticRegression": "logistic", "Probit": "logistic", "Binomial": "logistic",
+              "Poisson": "poisson", "PoissonRegressor": "poisson"}  # fmt: skip
+    found = family.get(call.model) or family.get(made)
+    return f", family={found!r}" if found else ""
+
+
+def _errors(call: Call) -> str:
+    """What follows the terms, so that the answer has the errors that a class of statsmodels computes."""
+    if call.model == "MixedLM" and "groups" in call.arguments:
+        return ", population=True), which has no random effects: standard errors are clustered by the privacy unit"
+    if call.model == "GEE":
+        return ", population=True), clustered by the privacy unit, and with family='logistic' for a condition"
+    return ")" if _family(call) else "), with population=True for standard errors and p-values"
 
 
 def _weights(call: Call) -> str:
@@ -192,7 +224,8 @@ def _weights(call: Call) -> str:
 
 
 def _formula(call: Call) -> str:
-    return f"{call.selected(call.value('data'))}.regress({call.code('formula')}{_family(call)}{_weights(call)})"
+    fitted = f"{call.selected(call.value('data'))}.regress({call.code('formula')}{_family(call)}{_weights(call)}"
+    return fitted + _errors(call)
 
 
 def _regression(call: Call) -> str:
@@ -225,6 +258,41 @@ def _samples(statistic: str) -> Callable[[Call], str]:
         return f"{call.frame(one)}.groupby({by!r})[{own_name(one)!r}].{statistic}{TESTED}"
 
     return written
+
+
+def _paired(call: Call) -> str:
+    """The test of two columns of the same rows, or of the changes of each unit between two groups of its rows."""
+    one, other = call.value(*_FIRST), call.value(*_SECOND)
+    unit, rows = one._view.unit, [side._view.where for side in (one, other)]
+    if unit is None or None in rows or one._node != other._node:
+        return _samples("mean(population=True)")(call)
+    (by,) = columns_of(rows[0]) & columns_of(rows[1])
+    name = call.frame(one)
+    return (
+        f"{name}[{as_code(Or(*rows), name)}].sort_values({by!r}).groupby({unit!r})[{own_name(one)!r}].diff()"
+        f".mean(population=True){TESTED[:-1]}0), the changes within each {unit}"
+    )
+
+
+def _table_of_two(call: Call) -> str:
+    """A contingency table of two columns of a table, and their odds ratio."""
+    table = call.value("data", "table")
+    one, other = list(table._view.columns)
+    name = call.selected(table)
+    return (
+        f"dpnb.crosstab({name}[{one!r}], {name}[{other!r}]){TESTED}; the odds ratio is np.exp({name}.regress"
+        f"('{other} ~ {one}', family='logistic').release(share=0.05))"
+    )
+
+
+def _in_groups(call: Call) -> str:
+    outcome, by = call.value("endog", "data"), call.value("groups", "group_labels")
+    return f"{call.selected(outcome)}.groupby({own_name(by)!r})[{own_name(outcome)!r}].mean(population=True){TESTED}"
+
+
+def _but(writer: Callable[[Call], str], remark: str) -> Callable[[Call], str]:
+    """The writer of a line with a remark on what it does otherwise."""
+    return lambda call: f"{writer(call)}, {remark}"
 
 
 def _one_sample(call: Call) -> str:
@@ -276,7 +344,7 @@ _WRITERS: dict[tuple[str, str], Callable[[Call], str]] = {
         **dict.fromkeys(["box", "violin", "strip"], _spread), "pie": _counts, "scatter_matrix": _correlations,
     }.items()},
     ("statsmodels", "from_formula"): _formula,
-    ("statsmodels", "__init__"): _regression,
+    ("statsmodels", "__init__"): lambda call: _regression(call)[:-1] + _errors(call),
     ("statsmodels", "add_constant"): _intercept,
     ("sklearn", "fit"): _regression,
     ("lifelines", "fit"): _survival,
@@ -284,12 +352,18 @@ _WRITERS: dict[tuple[str, str], Callable[[Call], str]] = {
     **{(library, name): _samples(statistic)
        for library in ("scipy", "statsmodels")
        for name, statistic in {
-           **dict.fromkeys(["ttest_ind", "f_oneway", "anova_oneway", "ztest", "alexandergovern", "tukey_hsd",
-                            "ttest_rel", "wilcoxon"], "mean(population=True)"),
+           **dict.fromkeys(["ttest_ind", "f_oneway", "anova_oneway", "ztest", "alexandergovern", "tukey_hsd"],
+                           "mean(population=True)"),
            **dict.fromkeys(["mannwhitneyu", "kruskal", "median_test", "ranksums", "brunnermunzel", "mood",
                             "ks_2samp"], "median()"),
        }.items()},
-    **{("scipy", name): _correlation for name in ("pearsonr", "spearmanr", "kendalltau")},
+    **{("scipy", name): _paired for name in ("ttest_rel", "wilcoxon")},
+    **{("statsmodels", name): _table_of_two for name in ("from_data", "Table2x2", "Table", "SquareTable")},
+    ("statsmodels", "pairwise_tukeyhsd"): _in_groups,
+    ("statsmodels", "DescrStatsW"): _method("{0}.mean(population=True), whose answer has an interval", "data"),
+    ("scipy", "pearsonr"): _correlation,
+    **{("scipy", name): _but(_correlation, "a correlation of values and not of ranks")
+       for name in ("spearmanr", "kendalltau")},
     ("scipy", "ttest_1samp"): _one_sample,
     ("scipy", "linregress"): lambda call: _regression(call)[:-1] + ", population=True)" + TESTED,
     ("scipy", "describe"): _method("{0}.describe()", "a"),

@@ -108,8 +108,9 @@ def _made(view: _PublicColumns | None, node: Expression | None) -> dict[str, str
     # A view without categories has groups by bins.
     category = found.setdefault("category", f"dpnb.cut({number}, 5)" if view is not None else "df['g']")
     comparison = f"({category} == {found['value']})" if "value" in found else f"({number} > 1)"
-    found.setdefault("condition", comparison)
-    condition = found["condition"]
+    is_about_category = view is not None and node is not None and isinstance(_dtype(node, view), Categorical)
+    condition = comparison if is_about_category else found.get("condition", comparison)
+    found["condition"] = condition
     found["mask"] = condition[1:-1] if condition.startswith("(") else condition
     for kind in ("number", "category"):
         found.setdefault(f"{kind}2", found[kind] if kind == "number" else f"dpnb.cut({number}, 5)")

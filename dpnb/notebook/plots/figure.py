@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import sys
 from hashlib import sha256
+from importlib.util import find_spec
+from os import PathLike, fspath
+from pathlib import Path
 from typing import Any, Self
 
 import plotly.graph_objects as go
 import plotly.io as pio
 from plotly.io.json import to_json_plotly
 
+from dpnb.errors import AnswerAttributeError, RequestError
 from dpnb.notebook.plots.svg import svg_of
 
 SVG = "image/svg+xml"
@@ -41,6 +45,39 @@ class AnswerFigure(go.Figure):  # type: ignore[misc]  # plotly has no types
         else:
             print(repr(self))  # noqa: T201  (output for the user)
 
+    def write_image(self, file: Any, format: str | None = None, **options: Any) -> None:
+        """As in plotly, which needs the package kaleido; without it, as SVG and as the figure was drawn.
+
+        Parameters
+        ----------
+        file : str, path or file
+            Where to write, for example ``"delays.svg"``.
+        format : str, optional
+            By default the suffix of the file.
+        **options
+            As for `plotly.graph_objects.Figure.write_image`.
+        """
+        if find_spec("kaleido") is not None:
+            super().write_image(file, format, **options)
+            return
+        suffix = Path(fspath(file)).suffix if isinstance(file, str | PathLike) else ""
+        if (format or suffix).lower().strip(".") != "svg" or options or not self._dpnb_is_as_drawn:
+            raise RequestError(
+                "write_image: without the package kaleido a figure is written as SVG, changed in title and size alone; "
+                "use answer.plot(title=...).write_image('figure.svg'), or .write_html('figure.html') for any figure, "
+                "or pip install kaleido"
+            )
+        text = svg_of(self)
+        if isinstance(file, str | PathLike):
+            Path(file).write_text(text, encoding="utf-8")
+        else:
+            file.write(text.encode())
+
+    def __getattr__(self, prop: str) -> Any:
+        if prop == "savefig":
+            raise AnswerAttributeError(".savefig of a figure: is matplotlib's; use .write_image('figure.svg')")
+        return object.__getattribute__(self, prop)
+
     def __repr__(self) -> str:
         return self._dpnb_text or str(super().__repr__())
 
@@ -55,6 +92,11 @@ class AnswerFigure(go.Figure):  # type: ignore[misc]  # plotly has no types
         return meta if isinstance(meta, dict) else {}
 
     @property
+    def _dpnb_is_as_drawn(self) -> bool:
+        """Whether no more has been changed than the SVG shows."""
+        return bool(self._dpnb_meta.get("digest") == self._dpnb_digest)
+
+    @property
     def _dpnb_digest(self) -> str:
         """The digest of all but what the user may change without losing the SVG."""
         content = self.to_plotly_json()
@@ -64,8 +106,7 @@ class AnswerFigure(go.Figure):  # type: ignore[misc]  # plotly has no types
 
     def _repr_mimebundle_(self, *arguments: Any, **options: Any) -> dict[str, Any]:
         bundle: dict[str, Any] = super()._repr_mimebundle_(*arguments, **options)
-        is_as_drawn = self._dpnb_meta.get("digest") == self._dpnb_digest
-        return {**bundle, **({SVG: svg_of(self)} if is_as_drawn else {}), "text/plain": repr(self)}
+        return {**bundle, **({SVG: svg_of(self)} if self._dpnb_is_as_drawn else {}), "text/plain": repr(self)}
 
     def _ipython_display_(self) -> None:
         # plotly's own method displays neither the SVG nor the text, and opens a browser from a terminal.

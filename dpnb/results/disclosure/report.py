@@ -29,6 +29,7 @@ from dpnb.results.disclosure.parts import (
     Unit,
     Written,
 )
+from dpnb.results.disclosure.stated import Stated
 from dpnb.results.display import Displayed, to_page
 
 SCHEMA_FILE = Path(__file__).with_name("report.schema.json")
@@ -51,6 +52,8 @@ class Report(Displayed, msgspec.Struct, frozen=True, forbid_unknown_fields=True)
         What it is about.
     notice : str or None
         A warning that answers are not real or not private, or that there is no budget.
+    stated : Stated or None
+        What the curator states: title, purpose, legal basis, ..., and since when.
     sections : tuple of Section
         The statement in sentences.
     unit : Unit
@@ -97,6 +100,7 @@ class Report(Displayed, msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     written: Written
     subject: Subject
     notice: Annotated[str | None, Meta(description="A warning about all answers; null for none.")]
+    stated: Annotated[Stated | None, Meta(description="What the curator states in own words; null for nothing.")]
     sections: Annotated[tuple[Section, ...], Meta(description="The statement in sentences.")]
     unit: Unit
     guarantee: Guarantee

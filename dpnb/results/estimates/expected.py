@@ -89,7 +89,7 @@ def rank_note(query: LinearQuery) -> str | None:
     """
     widths = (feature.resolution for feature in query.features if isinstance(feature, TreeFeature))
     found = [width for width in dict.fromkeys(widths) if width is not None]
-    return f"and up to a leaf of the tree in value ({'; '.join(found)})" if found else None
+    return f"and up to the width of a bin in value ({'; '.join(found)})" if found else None
 
 
 def half_widths(

@@ -44,11 +44,6 @@ Matrix = NDArray[np.float64]
 OwnUnits = tuple[Matrix, Cells]
 """`LeastSquares.transform` and `LeastSquares.shift`."""
 
-INDEFINITE = (
-    "the matrix of the predictors is not clearly positive definite: some combination of them varies too little beside "
-    "the noise, or not at all"
-)
-
 MARGIN = 0.25
 """How much of its noise scale is added to a measured variance."""
 
@@ -93,6 +88,16 @@ class LeastSquares:
         if not (np.isfinite(self.moments).all() and (scale > 0).all()):
             return False
         return bool(np.linalg.eigvalsh(self.information / np.outer(scale, scale))[0] > 1e-12)
+
+    @property
+    def weakest(self) -> list[int]:
+        """The predictors, other than the intercept, that have most weight in the combination that varies least."""
+        largest = np.abs(self.information).max()
+        if not (np.isfinite(largest) and largest > 0):
+            return []
+        weights = np.abs(np.linalg.eigh(self.information / largest)[1][:, 0])
+        weights[: int(self.intercept)] = 0.0
+        return [index for index in np.argsort(-weights).tolist() if weights[index] > weights.max() / 2]
 
     @cached_property
     def scaled(self) -> Cells:

@@ -13,7 +13,7 @@ from dpnb._plan.expressions.nodes import Arithmetic, AsNumber, Column, Compare, 
 from dpnb._plan.expressions.rules import dtype_of, numeric_dtype_of, public_keys_of
 from dpnb._plan.measurements import AnyView, DeviationProducts, Moments, MomentsView, SlopesView
 from dpnb.results.estimates.estimate import deviation_sums, moment_sums
-from dpnb.results.estimates.least_squares import INDEFINITE, LeastSquares, Matrix
+from dpnb.results.estimates.least_squares import LeastSquares, Matrix
 from dpnb.results.estimates.noisy import Cells, IntervalArrays, noisy_features
 from dpnb.results.estimates.regression import RegressionNumbers, RegressionTerm, TermFactor
 from dpnb.schema import Key, Schema
@@ -26,6 +26,9 @@ CLUSTERED = (
 )
 CENSUS = "of the noise alone: in a census there is no sampling error"
 WITHIN = "coefficients and R-squared are those of deviations from the means of each unit"
+MAX_WEAKEST = 3
+"""Of the terms that vary too little, the most that are named."""
+
 NOT_MEASURED = "unknown: the sampling error was not measured"
 
 
@@ -84,7 +87,7 @@ def numbers_of(
         unknown = np.full((len(terms),) * 2, np.nan)
         return RegressionNumbers(
             family="linear", outcome=outcome, terms=terms, params=unknown[0], noise=unknown, errors=NOT_MEASURED,
-            unknown=INDEFINITE,
+            unknown=indefinite(terms, model),
         )  # fmt: skip
     sampling = sampling_of(query, model, remaining, squares)
     if not remaining:
@@ -112,13 +115,23 @@ def numbers_of(
         noise=model.noise,
         sampling=sampling,
         errors=errors,
-        unknown=INDEFINITE if np.isnan(params).all() else None,
+        unknown=indefinite(terms, model) if np.isnan(params).all() else None,
         nobs=counted,
         rsquared=model.rsquared(z),
         residual_variance=variance,
         notes=(*weighted, *beyond_bounds(terms, params, (bounds.low, bounds.high), outcome))
         if model.intercept
         else (WITHIN,),
+    )
+
+
+def indefinite(terms: Sequence[RegressionTerm], model: LeastSquares) -> str:
+    """That the matrix of the predictors is not clearly positive definite, in words, and what to do about it."""
+    names = " and ".join(terms[index].name for index in model.weakest[:MAX_WEAKEST])
+    return (
+        f"beside the noise there is too little variation of {names or 'some combination of the predictors'}, alone or "
+        "with the other predictors: refine the answer, or ask again with numbers clipped to narrower bounds or with "
+        "fewer terms"
     )
 
 

@@ -305,11 +305,17 @@ SAMPLED_MOMENTS = ("count", "mean", "var", "std", "cov", "corr")
 """Statistics of moments whose sampling error can be measured."""
 
 
+MEASURE_IT = (
+    "measure it by .population(share=0.01); population=True is for a first release, since another one refines the "
+    "answer, and refined answers have no tests"
+)
+
+
 def population_remedy(view: AnyView) -> str:
     """How the population interval of an answer without one is obtained, in words."""
     if isinstance(view, StandardErrorView):
         return "release the mean by .mean(population=True), which is the same measurement"
     is_moment = isinstance(view, MomentsView) and view.statistic in SAMPLED_MOMENTS
     if is_moment or isinstance(view, PlainView | QuantilesView | ColumnsView):
-        return "measure it by .population(share=0.01), or in the release, as in .mean(population=True)"
+        return MEASURE_IT
     return "population intervals are not offered for this statistic"

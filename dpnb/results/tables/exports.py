@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from dpnb._plan.suggestions import calling_function, calling_test
 from dpnb.errors import AnswerAttributeError, RequestError
 from dpnb.results.display import to_latex, to_markdown, to_picture
+from dpnb.results.tables.index import refuse_drawing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -113,19 +114,24 @@ class Exports:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         """The estimates without their intervals; refused where pandas would lose their groups too, and to tests."""
+        self._refuse_callers()
+        return np.array(self.estimate, dtype=dtype)
+
+    def _refuse_callers(self) -> None:
+        """Refuse to be numbers for a test or a table, which would lose the noise, the groups or the intervals."""
         test = calling_test()
         if test is not None:
             raise RequestError(
                 f"{test}: would take {self.description} as exact, and find too much; use .test(...) of the answer, "
                 "which knows of its noise, or .estimate where the numbers themselves are meant"
             )
+        refuse_drawing(self)
         library, function = calling_function() or ("", "")
         if library == "pandas" and function in CONSTRUCTORS:
             raise RequestError(
                 f"pandas: a table made from {self.description} itself would have neither its groups nor its intervals; "
                 "use .to_pandas(), which has both, or .estimate, which has the groups"
             )
-        return np.array(self.estimate, dtype=dtype)
 
     def to_csv(self, path_or_buf: Any = None, **options: Any) -> str | None:
         """The table of `to_pandas` as CSV: written to a file, or returned as a str without `path_or_buf`.

@@ -171,6 +171,9 @@ class Testing(Intervals):
         if len(labels) == 2:
             first, second = (self[key if len(key) > 1 else key[0]] for key in self.keys)
             found = first.test(second, alpha=level)
+            found = replace(
+                found, remarks=(f"the estimate is that of {labels[0]} minus that of {labels[1]}", *found.remarks)
+            )
             return self._renamed(found, f"{self.description} is the same for {labels[0]} and {labels[1]}")
         errors = self._errors()
         return self._result(
@@ -207,7 +210,8 @@ class Testing(Intervals):
         if not errors.apart:
             raise RequestError(
                 f"test: a unit may be counted in several cells of {self.description}, so the cells depend on each "
-                "other; count one row of each unit, as in df.drop_duplicates(unit) before the groups"
+                "other; count one row of each unit, as in df.drop_duplicates(unit) before the groups, with the "
+                "column of privacy_unit= for unit"
             )
         order = [places[row, column] for row in rows for column in columns]
         counts, noise, sampling = (array[order].reshape(len(rows), len(columns)) for array in errors[:3])

@@ -97,7 +97,7 @@ def _converted(values: Cells, dates: Sequence[Zone | None], kind: str) -> Any:
 
 
 COLUMNS = {
-    **{"estimate": "value", "low": "low", "high": "high", "noise_scale": "noise_scale"},
+    **{"estimate": "displayed", "low": "low", "high": "high", "noise_scale": "noise_scale"},
     **{"population_low": "low", "population_high": "high"},
 }
 """Columns of an answer's table, and the arrays that they hold; the last two are those with population intervals."""
@@ -170,7 +170,18 @@ RELEASED_ONLY = frozenset(
 )
 """Attributes that only a released answer has."""
 
-MEANT = {"value": "estimate", "values": "estimate", "result": "estimate", "ci": "interval", "conf_int": "interval"}
+SAVED = "plot().write_image('figure.svg')"
+
+MEANT = {
+    "savefig": SAVED,
+    "write_image": SAVED,
+    "value": "estimate",
+    "values": "estimate",
+    "result": "estimate",
+    **dict.fromkeys(["ci", "conf_int", "low", "lower", "high", "upper"], "interval"),
+    **dict.fromkeys(["se", "bse", "sem", "stderr", "std_err"], "to_pandas()['noise_scale']"),
+    **dict.fromkeys(["p", "pvalue", "pvalues", "p_value"], "test(...)"),
+}
 """Names that analysts try, and the attribute that they mean."""
 
 
@@ -192,6 +203,8 @@ class UnknownNames:
                     f"pandas: {self.description} is not a table of pandas; use .to_pandas(), as in "
                     "pd.concat([a.to_pandas(), b.to_pandas()]), which has the groups and the intervals"
                 )
+            if name in ("__dataframe__", "toPandas"):  # what seaborn and plotly.express ask of a table
+                refuse_drawing(self)
             if name.startswith("_") or name in own or name in self.__dataclass_fields__:
                 raise AttributeError(name)  # also while a debugger shows an object whose `__init__` has not finished
             what = f".{name} of {self.description}"
@@ -209,6 +222,16 @@ class UnknownNames:
                 f"{what}: is not offered by an answer; {hint} gives a pandas DataFrame with the columns "
                 f"{', '.join(columns)}{_pandas_example(name)}"
             )
+
+
+def refuse_drawing(answer: Any) -> None:
+    """Refuse to be the table of a figure of plotly.express or seaborn, which would take positions for groups."""
+    library, function = calling_function() or ("", "")
+    if library == "seaborn" or (library == "plotly" and function != "__init__"):
+        raise RequestError(
+            f"{library}.{function}: would draw {answer.description} without its groups and intervals; use .plot(), or "
+            f"give it .reset_index(), a DataFrame with the columns {', '.join(answer.reset_index().columns)}"
+        )
 
 
 def _pandas_example(name: str) -> str:

@@ -152,7 +152,7 @@ class Operators(Generic[E]):
         if isinstance(other, Operators):
             raise RequestError(
                 "*: an answer can be multiplied by a number only; got another answer; query the product of the "
-                "columns instead"
+                "columns instead; an odds ratio is np.exp of the coefficients of df.regress(..., family='logistic')"
             )
         combined: E = self._combine("*", other, lambda a, b: scaled(a, float(b.value[0, 0])))
         return combined

@@ -33,6 +33,7 @@ class PandasMethods(Changes[E]):
         population_arrays: Any
         is_two_way: Any
         is_scalar: Any
+        _refuse_callers: Any
 
         def __getitem__(self, key: Any) -> E: ...
 
@@ -119,8 +120,8 @@ class PandasMethods(Changes[E]):
 
     def __iter__(self) -> Iterator[Any]:
         """Each number with its interval, as for a Series; the names of the columns, as for a DataFrame."""
-        labels, _ = self._rows("iteration")
-        return iter(self._columns) if self._is_table else (self[label] for label in labels)
+        self._refuse_callers()
+        return iter(self._columns) if self._is_table else (self[label] for label in self._rows("iteration")[0])
 
     def items(self) -> Iterator[tuple[Any, E]]:
         """Pairs of a label and its estimates: of each group or statistic, or of each column of a table.
@@ -361,7 +362,7 @@ class PandasMethods(Changes[E]):
         if isinstance(by, list | tuple) and len(by) == 1:
             by = by[0]
         by = plain(by)
-        values = self.arrays.value
+        values = self.arrays.displayed
         if not self._is_table:
             column = "estimate" if by is None else by
             if not isinstance(column, str) or column not in COLUMNS:

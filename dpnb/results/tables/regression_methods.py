@@ -20,6 +20,7 @@ from dpnb.accounting.intervals import fixed_radius
 from dpnb.errors import InvalidValueError, RequestError
 from dpnb.results.display import Displayed
 from dpnb.results.estimates.noisy import Cells, IntervalArrays
+from dpnb.results.estimates.population import MEASURE_IT
 from dpnb.results.estimates.regression import RegressionNumbers
 from dpnb.results.tables.hypothesis_methods import level_of_test
 from dpnb.results.tables.table import Estimates
@@ -343,7 +344,7 @@ class RegressionMethods:
 
     @property
     def _population_remedy(self) -> str:
-        return "measure it by .population(share=0.01), or in the release, as in df.regress(..., population=True)"
+        return MEASURE_IT
 
     def _ratios(self, verb: str) -> Cells:
         with np.errstate(all="ignore"):

@@ -12,7 +12,7 @@ import numpy as np
 from dpnb._plan.unreleased import Unreleased
 from dpnb.copying import NotCopyable
 from dpnb.errors import RequestError
-from dpnb.results.display import Displayed
+from dpnb.results.display import Displayed, without_groups
 from dpnb.results.estimates.noisy import IntervalArrays, SampledAs
 from dpnb.results.tables.comparison import Comparison
 from dpnb.results.tables.exports import EstimatesPlot, Exports
@@ -156,6 +156,7 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Testing, Exp
     def to_pandas(self) -> pd.DataFrame:
         """Estimate, low and high (the ends of the noise interval) and noise_scale; one row for each number.
 
+        An unknown estimate is NaN.
         With population intervals also their ends, as population_low and population_high.
 
         Examples
@@ -167,7 +168,7 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Testing, Exp
         import pandas as pd  # imported when first used
 
         columns = {
-            "estimate": self.arrays.value,
+            "estimate": self.arrays.displayed,
             "low": self.arrays.low,
             "high": self.arrays.high,
             "noise_scale": self.arrays.noise_scale,
@@ -202,7 +203,7 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Testing, Exp
                 f"{self.description}: is not a single number; use .estimate, or select one number with [key]"
             )
         self._refuse_dates("float")
-        return float(self.arrays.value[0, 0])
+        return float(self.arrays.displayed[0, 0])
 
     def __int__(self) -> int:
         number = float(self)
@@ -238,8 +239,8 @@ class Estimates(Operators["Estimates"], PandasMethods["Estimates"], Testing, Exp
         group = tuple(plain(part) for part in key) if isinstance(key, tuple) else (wanted,)
         if self.names and group in self.keys:
             index = self.keys.index(group)
-            labels = ", ".join(f"{name} {part}" for name, part in zip(self.names, group, strict=True))
-            words = self.description.replace(f" by {', '.join(self.names)}", "", 1).rstrip(",")
+            words, made = without_groups(self.description, self.names)
+            labels = ", ".join(f"{name} {part}{own}" for name, part, own in zip(self.names, group, made, strict=True))
             return self._part(f"{words}, {labels}", slice(index, index + 1), slice(None), names=(), keys=((),))
         known = [
             *(self.outputs[1] if self.outputs else ()),

@@ -42,7 +42,18 @@ from dpnb.accounting.filters import GDPFilter
 from dpnb.accounting.losses import PureGDP
 from dpnb.errors import InvalidValueError, printable
 from dpnb.ledger import Charge, node_of, refuse_unreadable
-from dpnb.ledger.charge import ACT, BUDGET_REQUEST, COMPARISON, LAUNCH, RELEASE, SELECTION, TABLE_FILES, VERSION
+from dpnb.ledger.charge import (
+    ACT,
+    BUDGET_REQUEST,
+    COMPARISON,
+    LAUNCH,
+    REDACTION,
+    RELEASE,
+    SELECTION,
+    STATEMENT,
+    TABLE_FILES,
+    VERSION,
+)
 from dpnb.render.numbers import limit_words, spent_words
 from dpnb.service.opening import OpenTable
 from dpnb.service.running import RunningRequest
@@ -264,6 +275,15 @@ def _cost(charge: Charge) -> str:
     return charge.loss.words if charge.loss else "free"
 
 
+ABOUT_TABLE_WORDS = {
+    TABLE_FILES: "files of the table",
+    VERSION: "declaration of the table",
+    STATEMENT: "text of the disclosure statement",
+    REDACTION: "key of the redacted ledger",
+}
+"""Rows about the table in words."""
+
+
 def words_of(account: Accountant, charge: Charge) -> str:
     """What was requested, or whose part of the budget was changed: never what came of it."""
     if charge.kind == ACT:
@@ -277,10 +297,8 @@ def words_of(account: Accountant, charge: Charge) -> str:
         return f"comparison of the {shortened_words(describe_plan(plan, PlainView()), plan)}"
     if charge.kind == SELECTION:
         return shortened_words(launch_text.of(charge), plan_of(charge))
-    if charge.kind == TABLE_FILES:
-        return "files of the table"
-    if charge.kind == VERSION:
-        return "declaration of the table"
+    if charge.kind in ABOUT_TABLE_WORDS:
+        return ABOUT_TABLE_WORDS[charge.kind]
     return launch_text.of(charge)
 
 

@@ -17,7 +17,16 @@ from dpnb._core.ledger_metadata import LedgerMetadata, with_limit
 from dpnb._core.pricing.public_knowledge import PublicSizes
 from dpnb.errors import printable
 from dpnb.ledger import Ledger, node_of
-from dpnb.ledger.declared import OF_VERSION, Declared, added_to, before_added, extends, of_version
+from dpnb.ledger.declared import (
+    OF_VERSION,
+    STATED,
+    Declared,
+    added_to,
+    before_added,
+    before_stated,
+    extends,
+    of_version,
+)
 from dpnb.ledger.replica import ReplicaLedger, RowsCopy
 from dpnb.ledger.shared_rows import SharedRows, earlier_of
 from dpnb.mechanisms.randomness import SystemNoiseSource
@@ -73,6 +82,7 @@ def build(rows: Ledger, scope: StatementScope, written: Written, *, answers: boo
         written=written,
         subject=Subject(printable(metadata.name), scope.analyst, answers),
         notice=notice,
+        stated=metadata.stated,
         sections=(),  # the texts are written below, from all that is here
         unit=unit_of(account, metadata.tables),
         guarantee=guarantee_of(account, metadata),
@@ -88,7 +98,7 @@ def build(rows: Ledger, scope: StatementScope, written: Written, *, answers: boo
         methods_paragraph="",
         registry_entry="",
         source=Source(
-            "copy" if scope.is_copy else "ledger",
+            "copy" if scope.is_copy else "redacted" if rows.is_redacted else "ledger",
             len(charges),
             rows.head,
             charges[0].time if charges else None,
@@ -131,6 +141,9 @@ def rows_for(ledger: Ledger, scope: StatementScope, stated: Report | None = None
             yield rows if fits else None
         return
     metadata, parameters, root = ledger.metadata, ledger.parameters, ""
+    if stated is not None:
+        words = None if stated.stated is None else ledger.stated(len(stated.stated.times))
+        metadata = {**before_stated(metadata), **({} if words is None else {STATED: words})}
     if scope.analyst is not None:
         part = part_of(ledger, scope.analyst)
         if part is None:
@@ -151,7 +164,7 @@ def rows_for(ledger: Ledger, scope: StatementScope, stated: Report | None = None
             least = then if extends(declared, then) else Declared(before_added(declared.metadata), {})
             known = of_version(_as_stated(declared, least, columns))
         known = {**{name: text for name, text in metadata.items() if name not in OF_VERSION}, **known}
-        earlier = earlier_of(declarations[:index], known, parameters)
+        earlier = earlier_of(declarations[:index], before_stated(known), parameters)
         with closing(ReplicaLedger(ledger.path, known, parameters, earlier)) as copy:
             copy.append(rows_)
             if index == len(declarations) - 1 or (stated is not None and copy.head == stated.source.head):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dpnb._core.ledger_metadata import LedgerMetadata
 from dpnb.errors import printable
 from dpnb.ledger import Charge, Ledger
-from dpnb.ledger.declared import extends
+from dpnb.ledger.declared import STATED, extends
 from dpnb.results.disclosure.parts import ReportedTable, ReportedVersion
 from dpnb.session.disclosure.figures import tables_of
 
@@ -28,4 +28,5 @@ def _other_tables(ledger: Ledger, last: Charge) -> tuple[ReportedTable, ...] | N
     then = ledger.declared_before(last.id)
     if extends(ledger.declared, then):
         return None
-    return tables_of(LedgerMetadata.from_dict(then.metadata, ledger.path).tables)
+    words = {name: text for name, text in ledger.metadata.items() if name == STATED}  # the label of a unit
+    return tables_of(LedgerMetadata.from_dict({**then.metadata, **words}, ledger.path).tables)
