@@ -206,11 +206,11 @@ class _PreviewedQuery(NotCopyable):
                 least = forecast.least(scale)
             if current is None and not state.is_standalone and (errors is None or not np.isfinite(errors).all()):
                 at_typical = pricer.forecast(state, target, self._rows_of_table)
-                if (typical := at_typical.typical(scale)) is not None:
+                if (typical := self._known(at_typical.typical(scale))) is not None:
                     forecast, rows, is_typical = at_typical, at_typical.rows, True
                     errors = typical if errors is None else np.where(np.isfinite(errors), errors, typical)
                     assumed = " and ".join(filter(None, [None if rows is None else rows.assumption, TYPICAL]))
-                    least = at_typical.least_typical(scale)
+                    least = self._known(at_typical.least_typical(scale))
         fits = filter_.admits(counted)
         query = state.query
         discovery = isinstance(plan.aggregation, Discovery)
