@@ -161,7 +161,9 @@ def differences(known: Mapping[str, str], wanted: Mapping[str, str], *, with_new
             elif name not in columns:
                 words = f"column {_cut(name)}{where}: the ledger lacks that column"
                 yield Difference("schema", words, may_change=True)
-            elif name in own and repr(own[name]) != repr(columns[name]):  # in which 1, 1.0 and True differ
+            elif name in own and msgspec.json.encode(own[name]) != msgspec.json.encode(
+                columns[name]
+            ):  # as 1, 1.0, True
                 words = f"column {_cut(name)}{where}: {_column_difference(columns[name], own[name])}"
                 yield Difference("schema", words, table, name, may_change=True)
 

@@ -553,3 +553,10 @@ def test_the_statement_lists_every_version_with_its_columns_and_dates(opened: Op
     text = (tmp_path / "before.json").read_text().replace('"0 to 100"', '"0 to 10"')
     (tmp_path / "altered.json").write_text(text)
     assert verify(str(tmp_path / "altered.json"), path).differences
+
+
+def test_categories_that_python_compares_as_equal_are_other_columns(opened: Open) -> None:
+    flags: dict[str, Any] = {"table": TABLE.assign(flag=RNG.integers(0, 2, ROWS))}
+    opened({"flag": dpnb.Categories([1, 0])}, **flags).frame.count().release(mu="0.1")
+    with pytest.raises(LedgerError, match=r"used with another declaration.*lacks 1, 0, the ledger lacks True, False"):
+        opened({"flag": dpnb.Categories([True, False])}, **flags)
