@@ -38,7 +38,7 @@ from waiting import LIMIT
 
 pytestmark = [pytest.mark.slow, pytest.mark.waits]
 
-LEDGER, SETTINGS = "office/stays.dpnb", Path("office/curator.toml")
+LEDGER, SETTINGS, SOCKET = "office/stays.dpnb", Path("office/curator.toml"), Path("office/run/dpnb.sock")
 
 
 class Office:
@@ -105,7 +105,7 @@ class Office:
 
 def connected(person: str) -> RemoteSession:
     token = Path(f"{person}.token").read_text("utf-8").strip()
-    return dpnb.connect(f"unix://{Path('office/run/dpnb.sock').resolve()}", "stays", token=token)
+    return dpnb.connect(f"unix://{SOCKET.resolve()}", "stays", token=token)
 
 
 def spent(ledger: str = LEDGER) -> dict[str, tuple[Fraction, Fraction]]:
@@ -132,6 +132,7 @@ def office(
     tmp_path_factory: pytest.TempPathFactory, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Office]:
     monkeypatch.chdir(tmp_path_factory.mktemp("y"))  # a short path: it is that of a socket
+    monkeypatch.setenv("DPNB_SERVICE", f"unix://{SOCKET.resolve()}")  # this process may have used a token elsewhere
     usual, one = os.umask(0o022), Office(capsys, monkeypatch)
     yield one
     one.stop()
