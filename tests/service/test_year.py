@@ -66,7 +66,7 @@ class Office:
             elif code.startswith("^C"):
                 self.stop()
             else:
-                assert words(code) in words(printed), printed
+                assert " ".join(code.split()) in " ".join(printed.split()), printed
         return printed
 
     def _run(self, command: str, *, fails: bool) -> str:
@@ -210,11 +210,9 @@ def test_a_year_of_an_office(office: Office, chapters: dict[str, str]) -> None:
     assert "one patient (at most 12 rows)" in str(report.sections)
     assert verify("february.json", LEDGER).is_fine  # with the answers that were given in February
 
-    office.do(next(month))  # a second ledger
-    both = " ".join(Path("both.txt").read_text("utf-8").split())
+    both = office.do(next(month))  # a second ledger
     together = math.sqrt(limits["table"] + spent("costs.dpnb")["table"][1])
     assert 0 <= float(re.search(r"(\S+)-GDP, which implies", both)[1]) - together < 1e-3  # type: ignore[index]
-    assert "This is a reading, and not a promise that was made beforehand" in both
 
     office.do(next(month))  # what is handed over
     assert next(month, None) is None
