@@ -1,7 +1,7 @@
 """The tutorial of a curator's year as a script: its commands and programs in order, and what a curator relies on.
 
-The commands run in this process, against a real service.  Whoever verifies the statement outside is a process of its
-own, which has two files.
+The commands run in this process, against a real service.  Only the person outside, who verifies the statement, has a
+process of their own, and two files.
 """
 
 from __future__ import annotations
