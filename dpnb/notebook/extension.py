@@ -38,9 +38,6 @@ from dpnb.session.session import import_libraries
 DELAY = 0.05
 """Seconds after the cell, so that its last messages are sent first."""
 
-LATER = 3.0
-"""Seconds after the cell until plotly is imported, which takes more than a second and not every notebook needs."""
-
 
 def import_later() -> None:
     """Schedule the imports in the event loop that is running the cell, if any."""
@@ -48,19 +45,11 @@ def import_later() -> None:
         loop = asyncio.get_running_loop()
         for imports in (_import_picker, import_libraries):  # one by one, so that messages are handled in between
             loop.call_later(DELAY, imports)
-        loop.call_later(LATER, _import_figures)
 
 
 def _import_picker() -> None:
     with suppress(ImportError):  # without widgets, output is static
         from dpnb.notebook import picker  # noqa: F401
-
-
-def _import_figures() -> None:
-    with suppress(ImportError):  # without plotly, figures are text
-        from plotly.io import renderers  # noqa: F401
-
-        from dpnb.notebook.plots import figure  # noqa: F401
 
 
 # --- short tracebacks -------------------------------------------------------------------------------------------------
