@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
 
 import numpy as np
 
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 
 GAIN = 0.25
 """By how much a refinement narrows the widest interval at least, to be proposed."""
+
+CLEAR, HARDLY_CLEAR = 8.0, 4.0
+"""The clearness at which coefficients are mostly known, although two predictors have a correlation of 0.8; and that
+below which they are mostly unknown then.  Without any correlation they are known from about 1."""
 
 Amounts = dict[TargetKind, Any]
 """The target of a preview as written, by its kind: an amount, a list of them, or None."""
@@ -142,6 +146,9 @@ class Preview(Unreleased, Displayed):
     count_needed : CountNeeded or None
         The count to release first, after which the expected errors are known; None if they are known, or if a count is
         not enough.
+    clearness : float or None
+        For a regression whose errors are forecast for typical values, how clear the predictors' variation is of the
+        noise, in proportion to mu: below `CLEAR`, coefficients are unknown where predictors are related closely.
     parts : tuple of (str, str)
         The price of each part, in words, if the release makes several charges one after another.
     output_units : tuple of str or None
@@ -191,11 +198,19 @@ class Preview(Unreleased, Displayed):
     rank_note: str | None = None
     left_out: tuple[tuple[str, str], ...] = ()
     parts: tuple[tuple[str, str], ...] = ()
+    clearness: float | None = None
 
     _kind = "a preview"
 
     def _query_words(self) -> str:
         return self.description
+
+    @property
+    def doubt(self) -> Literal["", "possible", "probable"]:
+        """Whether the coefficients of a regression may be unknown: typical predictors are clearer than real ones."""
+        if self.clearness is None or self.clearness >= CLEAR:
+            return ""
+        return "possible" if self.clearness >= HARDLY_CLEAR else "probable"
 
     @property
     def has_budget(self) -> bool:

@@ -20,12 +20,13 @@ from dpnb._core.pricing.public_knowledge import RowCounts
 from dpnb._core.pricing.query_state import QueryState
 from dpnb._core.pricing.resolve import ErrorModel, is_reliable_forecast
 from dpnb._core.pricing.typical import typical_sums
-from dpnb._plan.measurements import ColumnsView
+from dpnb._plan.measurements import ColumnsView, is_regression
 from dpnb._target import Label, Target
 from dpnb.accounting.exact import binary_down
 from dpnb.mechanisms.partition_selection import threshold_for
 from dpnb.results.estimates.discovered_groups import widest
 from dpnb.results.estimates.expected import half_widths, in_rank, output_units
+from dpnb.results.estimates.linear import least_squares
 from dpnb.results.estimates.noisy import Cells
 from dpnb.results.estimates.outputs import outputs_of
 from dpnb.results.observations import CombinedObservations
@@ -105,6 +106,16 @@ class ExpectedErrors:
         """The errors for typical values, with these numbers of rows; None for other queries than second moments."""
         sums = None if self.rows is None else typical_sums(self.state.query, self.rows.by_cell, self.schema)
         return None if sums is None or self._known_sums is not None else self._expected(sigma, sums=sums)
+
+    def clearness(self, sigma: float) -> float | None:
+        """`Preview.clearness` of a linear regression; None of other queries."""
+        state = self.state
+        sums = None if self.rows is None else typical_sums(state.query, self.rows.by_cell, self.schema)
+        if sums is None or not is_regression(state.view) or not np.isfinite(sums).all():
+            return None
+        with np.errstate(all="ignore"):
+            model = least_squares(state.query, state.view, sums, np.array([sigma]), self.schema)
+            return model.clearness(state.combined.radius_at(sigma, self._alpha, final=self.target.final) / sigma)
 
     def least_typical(self, sigma: float) -> Cells | None:
         """`typical` if there are as many rows as there may be; None if their number is not a range."""

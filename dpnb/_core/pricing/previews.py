@@ -19,7 +19,7 @@ from dpnb._core.pricing.forecasts import known_ranks
 from dpnb._core.pricing.pricer import QueryPricer, refuse_after_final
 from dpnb._core.pricing.public_knowledge import RowCounts, count_code, count_needed, rows_needed
 from dpnb._core.pricing.query_state import QueryState
-from dpnb._core.pricing.typical import TYPICAL, TYPICAL_VALUES
+from dpnb._core.pricing.typical import TYPICAL, typical_words
 from dpnb._plan.description import answer_unit
 from dpnb._plan.measurements import AnyView, ColumnsView, Count, Discovery, PlainView
 from dpnb._plan.plan import Plan, describe_plan, title_of
@@ -182,7 +182,7 @@ class _PreviewedQuery(NotCopyable):
         counted = guarantee.to_filter_loss(cost)
         cost_fraction, after = account.forecast(counted)
         current = errors = self._known(model.current)
-        least, assumed, at_once, is_typical = None, None, None, False
+        least, assumed, at_once, clearness, is_typical = None, None, None, None, False
         if cost.mu_squared:
             scale = _scale(state, total)
             errors, assumed = self._known(model.expected(scale)), forecast.assumption(scale)
@@ -196,7 +196,7 @@ class _PreviewedQuery(NotCopyable):
                     forecast, rows, is_typical = at_typical, at_typical.rows, True
                     errors = typical if errors is None else np.where(np.isfinite(errors), errors, typical)
                     assumed = " and ".join(filter(None, [None if rows is None else rows.assumption, TYPICAL]))
-                    least = at_typical.least_typical(scale)
+                    least, clearness = at_typical.least_typical(scale), at_typical.clearness(scale)
         fits = filter_.admits(counted)
         query = state.query
         discovery = isinstance(plan.aggregation, Discovery)
@@ -229,6 +229,7 @@ class _PreviewedQuery(NotCopyable):
             count_needed=self._count_needed if forecast.rows_would_help(errors) else None,
             output_units=output_units(view),
             rank_note=rank_note(query),
+            clearness=clearness,
         )
 
 
@@ -308,7 +309,7 @@ def _assumption(
         where = " in the smallest group" if plan.group_by else ""
         most = "" if rows.most is None else f" to {np.nanmin(rows.most):,.0f}"
         known = f"about {np.nanmin(rows.by_cell):,.0f}{most} rows{where} ({rows.source})"
-        return f"{known} and {TYPICAL_VALUES}" if is_typical else known
+        return f"{known} and {typical_words(plan.aggregation)}" if is_typical else known
     if errors is None and rows_needed(plan, view) is not None and not isinstance(view, ColumnsView):
         return "the number of rows, of which there is no released count; the interval comes with the answer"
     if errors is None:
