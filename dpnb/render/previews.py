@@ -81,6 +81,7 @@ def describe_expected_error(preview: Preview) -> str:
             outputs, (current,) = _described(preview, preview.current_half_widths)
             most = MAX_STATISTICS if outputs is preview.outputs else MAX_TERMS
             now = error_amount(current, outputs, units=preview.output_units, most=most)
+            now = now if np.isfinite(current).any() else "unknown"
             text = f"now {now} -> {text}"
         else:
             text += ", no narrower than the current noise interval"
@@ -149,7 +150,8 @@ def in_one_release(preview: Preview) -> str | None:
     if errors is None or not np.isfinite(errors).any():
         return None
     rank = f" {RANK}" if preview.error_unit == RANK else ""
-    return f"{error_amount(errors, preview.outputs, units=preview.output_units)}{rank} at {preview.total_loss.words}"
+    outputs, (errors,) = _described(preview, errors)
+    return f"{error_amount(errors, outputs, units=preview.output_units)}{rank} at {preview.total_loss.words}"
 
 
 def _first_text(count: CountNeeded, preview: Preview) -> str:

@@ -43,9 +43,9 @@ from dpnb.results.bounds import EVENTS_PER_BIN
 from dpnb.results.estimates import IntervalArrays, estimate
 from dpnb.results.estimates.discovered_groups import GIVEN, named_groups
 from dpnb.results.estimates.least_squares import LeastSquares
-from dpnb.results.estimates.linear import least_squares, numbers_of
+from dpnb.results.estimates.linear import least_squares, named_outputs, numbers_of
 from dpnb.results.estimates.noisy import SampledAs
-from dpnb.results.estimates.outputs import TableLayout, dates_of, outputs_of, table_of
+from dpnb.results.estimates.outputs import TableLayout, dates_of, table_of
 from dpnb.results.estimates.population import SamplingError, population, sampled_as
 from dpnb.results.estimates.quantiles import RANK_MARGIN, rank_scale
 from dpnb.results.estimates.regression import RegressionNumbers
@@ -93,7 +93,7 @@ class EstimateReader:
     @cached_property
     def outputs(self) -> tuple[str, tuple[Key, ...]] | None:
         """The names of the numbers of each cell; None if there is one number."""
-        return outputs_of(self.request.view)
+        return named_outputs(self.query, self.request.view, self.schema)
 
     @cached_property
     def description(self) -> str:

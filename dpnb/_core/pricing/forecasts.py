@@ -26,7 +26,7 @@ from dpnb.accounting.exact import binary_down
 from dpnb.mechanisms.partition_selection import threshold_for
 from dpnb.results.estimates.discovered_groups import widest
 from dpnb.results.estimates.expected import half_widths, in_rank, output_units
-from dpnb.results.estimates.linear import least_squares
+from dpnb.results.estimates.linear import least_squares, named_outputs
 from dpnb.results.estimates.noisy import Cells
 from dpnb.results.estimates.outputs import outputs_of
 from dpnb.results.observations import CombinedObservations
@@ -62,9 +62,9 @@ class ExpectedErrors:
 
     def error_model(self) -> ErrorModel:
         """The current errors, and the expected errors as a function of the noise scale."""
-        state, outputs, keys = self.state, self._outputs, self.state.query.keys
+        state, keys = self.state, self.state.query.keys
         labels = [
-            [_labels(keys[cell] if keys else (), outputs, index) for index in range(self._n_outputs)]
+            [self._labels(keys[cell] if keys else (), index) for index in range(self._n_outputs)]
             for cell in state.cells
         ]
         return ErrorModel(
@@ -129,6 +129,12 @@ class ExpectedErrors:
         cells = self.state.query.cells
         radius = CombinedObservations().radius_at(sigma, self._alpha)
         return self._widths(np.full(cells, sigma), np.full(cells, radius))
+
+    def _labels(self, key: tuple[Key, ...], index: int) -> tuple[Label, ...]:
+        """The labels of a number in ``within=``: its group, also as a tuple, and its statistic by each name."""
+        named = named_outputs(self.state.query, self.state.view, self.schema)
+        labels: list[Label] = [key, key[0]] if len(key) == 1 else [key] if key else []
+        return (*labels, *dict.fromkeys(outputs[1][index] for outputs in (self._outputs, named) if outputs))
 
     # --- at one noise scale -----------------------------------------------------------------------------------------
 
@@ -268,9 +274,3 @@ def known_ranks(errors: Cells | None, state: QueryState, rows: RowCounts | None)
     most = (rows.for_display.by_cell if rows.most is None else rows.most)[list(state.cells), None]
     ranked = np.array([in_rank(state.view) or unit is not None for unit in output_units(state.view) or (None,)])
     return np.where(ranked & (errors > most), np.inf, errors)  # a number of rows that is not known is NaN
-
-
-def _labels(key: tuple[Key, ...], outputs: tuple[str, tuple[Key, ...]] | None, index: int) -> tuple[Label, ...]:
-    """The labels of a number in ``within=``: its group, also as a tuple, and its statistic."""
-    labels: list[Label] = [key, key[0]] if len(key) == 1 else [key] if key else []
-    return (*labels, *([outputs[1][index]] if outputs else []))

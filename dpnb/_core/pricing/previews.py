@@ -34,6 +34,7 @@ from dpnb.mechanisms.calibration import sigma_for
 from dpnb.mechanisms.partition_selection import threshold_for
 from dpnb.render.numbers import describe_error, format_cost, format_number
 from dpnb.results.estimates.expected import RANK, in_rank, output_units, rank_note
+from dpnb.results.estimates.linear import named_outputs
 from dpnb.results.estimates.noisy import Cells
 from dpnb.results.estimates.outputs import outputs_of
 from dpnb.results.preview import GAIN, Amounts, CountNeeded, Preview, Previews
@@ -212,7 +213,7 @@ class _PreviewedQuery(NotCopyable):
             error_unit=RANK if in_rank(view) else answer_unit(plan.aggregation, view),
             names=() if discovery else tuple([group.name for group in plan.group_by]),
             keys=tuple([query.keys[cell] for cell in state.cells]) if query.keys else ((),),
-            outputs=outputs_of(view),
+            outputs=named_outputs(query, view, pricer.tables.schema(plan.source)),
             headroom_after=few_digits_down(after) if fits else 0.0,
             fits=fits,
             max_mu=None if fits else account.max_mu(state.known_loss),
