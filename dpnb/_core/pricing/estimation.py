@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import NamedTuple
@@ -165,11 +165,10 @@ class EstimateReader:
         error = SamplingError(self._z, float(1 - sampled), squares, for_test=True)
         return self._population(refinement, refinement.radius(self._alpha), error)
 
-    def sampled_as(self, sampled: Fraction, squares: Squares | None = None) -> SampledAs:
+    def sampled_as(self, sampled: Fraction, squares: Squares | None = None, *, unit: str | None = None) -> SampledAs:
         """What tests need to know of the population intervals; the arguments are those of `population_arrays`."""
-        return sampled_as(
-            self.query, self.request.view, self.schema, SamplingError(self._z, float(1 - sampled), squares)
-        )
+        error = SamplingError(self._z, float(1 - sampled), squares)
+        return replace(sampled_as(self.query, self.request.view, self.schema, error), unit=unit)
 
     @property
     def _is_sampled(self) -> bool:

@@ -225,7 +225,7 @@ class RegressionMethods:
             df=found.df,
             pvalue=found.pvalue,
             alpha=level,
-            estimate=self[self.outputs[1][chosen[0]]] if single else None,  # type: ignore[index]  # estimates
+            estimate=self[self.outputs[1][chosen[0]]] if single else None,
             notice=self.notice,
         )
 
