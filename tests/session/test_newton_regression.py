@@ -18,6 +18,7 @@ from dpnb.errors import BudgetExceeded, NotReleasedError, PlanError, RequestErro
 from dpnb.ledger import MEMORY
 from dpnb.query import newton
 from dpnb.results.newton import SHARES
+from dpnb.session.snapshot import log_entry
 
 SCHEMA = {
     "x": dpnb.Bounded(-3, 3),
@@ -306,6 +307,18 @@ def test_without_a_number_of_rows_the_count_comes_first() -> None:
     assert "release first" in repr(preview)
     session.frame[session.frame["z"] > 5].count().release(share=0.01)
     assert np.isfinite(query.preview(share=0.3).half_widths).all()
+
+
+def test_the_log_of_the_panel_does_not_describe_the_sums_of_a_step() -> None:
+    session = opened(budget=LIMITED)
+    session.frame.regress("y ~ x", family="logistic").release(share=0.5)
+    session.frame.count().release(share=0.1)
+    (count, *steps) = [log_entry(one) for one in session._core.log.latest(5)]
+    assert count.query == "count of rows"
+    assert count.error is not None
+    assert {(one.query, one.estimate, one.error) for one in steps} == {
+        ("logistic regression of y on x: a step towards its coefficients", "taken", None)
+    }
 
 
 # --- what is said -----------------------------------------------------------------------------------------------------
