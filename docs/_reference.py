@@ -239,6 +239,7 @@ def declaration_keys() -> str:
         'The text `"none"` instead of the section declares that there is no budget.\n'
     ]
     parts += [_keys(dpnb.Budget.gdp)]
+    parts += ["## `[statement]`\n", _keys(dpnb.StatementText)]
     for tag, kind in COLUMN_TYPES.items():
         parts += [f'## `[schema.<column>]` with `type = "{tag}"`\n', _prose([summary_of(kind)]) + "\n", _keys(kind)]
     return "\n".join(parts)

@@ -13,13 +13,14 @@ from dpnb.query.largest_groups import LargestGroups
 from dpnb.query.query import Query
 from dpnb.remote.connect import connect
 from dpnb.results.answer import Answer
+from dpnb.results.disclosure.stated import StatementText
 from dpnb.results.preview import Preview
 from dpnb.schema import Bounded, Categories, Dates, Text
 from dpnb.session import Session
 
 __all__ = [  # noqa: RUF022  (in the order of use)
     # What a curator declares
-    "Session", "Budget", "Bounded", "Categories", "Dates", "Text",
+    "Session", "Budget", "Bounded", "Categories", "Dates", "Text", "StatementText",
     # What an analyst calls and catches
     "connect", "crosstab", "cut", "get_dummies", "errors",
     # What methods return, for annotations

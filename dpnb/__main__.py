@@ -13,6 +13,7 @@ from dpnb.curator.check_text import check_text, draft_text
 from dpnb.curator.disclosure import verification_text, verify, write_report
 from dpnb.curator.draft import draft
 from dpnb.curator.kernel import refuse_in_kernel
+from dpnb.curator.redaction import redact
 from dpnb.curator.statement import statement
 from dpnb.curator.statement_text import statement_text
 from dpnb.errors import CheckError, DpnbError, InvalidValueError
@@ -101,6 +102,16 @@ The exit status is 0 if the statement is what the ledger says, 1 if a field diff
 read or the ledger was altered.
 """
 
+ABOUT_REDACT = """\
+Write a redacted ledger for somebody outside: every plan, cost and decision, without answers, names of people, reasons
+and digests of files, which are replaced by salted or keyed digests. Report and verify read it like the whole ledger, so
+that its statement can be checked without the answers. Plans, names of mechanisms and the texts of [statement] are shown
+as they were written.
+
+The key of the digests is written into the ledger the first time. Nobody who has the redacted ledger alone can find what
+was replaced by trying values. Redacting again gives the same rows, with later ones after them.
+"""
+
 ABOUT_BACKUP = """\
 Copy a ledger, which may be in use, and the secret beside it into a folder that nobody else can read: the folder is made
 with mode 0700, the files have mode 0600, whatever the mask of the process is. A copy from before is replaced, unless it
@@ -171,6 +182,10 @@ def _report(options: argparse.Namespace) -> tuple[str, int]:
 def _verify(options: argparse.Namespace) -> tuple[str, int]:
     result = verify(options.report, options.ledger)
     return verification_text(result), 0 if result.is_fine else 1
+
+
+def _redact(options: argparse.Namespace) -> tuple[str, int]:
+    return redact(options.ledger, options.output), 0
 
 
 def _backup(options: argparse.Namespace) -> tuple[str, int]:
@@ -262,9 +277,13 @@ def _parser() -> argparse.ArgumentParser:
     eight.add_argument("report", metavar="STATEMENT", help="the file of the statement, .html or .json")
     eight.add_argument("ledger", metavar="LEDGER", help="the session's ledger, <name>.dpnb")
 
-    nine = command("backup", _backup, 2, ABOUT_BACKUP, "copy a ledger and its secret into a private folder")
+    nine = command("redact", _redact, 2, ABOUT_REDACT, "write a ledger without answers and names, to verify outside")
     nine.add_argument("ledger", metavar="LEDGER", help="the session's ledger, <name>.dpnb")
-    nine.add_argument("folder", metavar="FOLDER", help="the folder of the copy, on another disk")
+    nine.add_argument("output", metavar="OUTPUT", help="the file to write, which must not exist yet")
+
+    ten = command("backup", _backup, 2, ABOUT_BACKUP, "copy a ledger and its secret into a private folder")
+    ten.add_argument("ledger", metavar="LEDGER", help="the session's ledger, <name>.dpnb")
+    ten.add_argument("folder", metavar="FOLDER", help="the folder of the copy, on another disk")
 
     four = command("serve", _serve, 2, ABOUT_SERVE, "serve tables to analysts, who connect from their notebooks")
     four.add_argument("settings", nargs="?", default=SETTINGS, metavar="SETTINGS", help="by default curator.toml")

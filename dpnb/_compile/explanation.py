@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from dpnb._compile.features import (
     BY_UNIT,
@@ -50,12 +50,29 @@ SUMMARISED = (Moments, DeviationProducts, UnitProducts, ScoreSums)
 """Aggregations of many numbers, of which one is explained."""
 
 
+SCALED = ", scaled to -1 ... 1"
+ALONE = "1 for each row, and at most 1 to each sum and product of "
+"""How the contribution to moments begins and ends."""
+
+
 def contribution(query: LinearQuery, unit: PrivacyUnit) -> str:
     """The contribution of one unit, in one line."""
-    parts = "; ".join(dict.fromkeys(text for part in query.parts for text in _part(part, query)))
+    parts = "; ".join(_said_once(dict.fromkeys(text for part in query.parts for text in _part(part, query))))
     if unit.column is None:
         return f"one row adds {parts.replace(' for each row', '')}"
-    return f"one {unit.column} adds {parts} ({describe_bounds(query.contribution_bounds)})"
+    return f"one {unit.noun} adds {parts} ({describe_bounds(query.contribution_bounds)})"
+
+
+def _said_once(texts: Iterable[str]) -> list[str]:
+    """The contributions to the moments of single columns, as a description of many has them, as one text."""
+    said: list[str] = []
+    for text in texts:
+        before = said[0] if said else ""
+        if text.startswith(ALONE) and before.startswith(ALONE):
+            said[0] = f"{before.removesuffix(SCALED)}, of {text.removeprefix(ALONE)}"
+        else:
+            said.insert(0 if text.startswith(ALONE) else len(said), text)
+    return said
 
 
 def uncounted(query: LinearQuery, unit: PrivacyUnit, units: Mapping[str, PrivacyUnit]) -> str | None:
@@ -72,9 +89,9 @@ def uncounted(query: LinearQuery, unit: PrivacyUnit, units: Mapping[str, Privacy
     texts = []
     if beyond:
         more = "".join(f", or beyond {limit}" for limit in beyond[1:])
-        texts.append(f"rows beyond {beyond[0]} of one {unit.column}{more}{',' if more else ''} are not counted")
+        texts.append(f"rows beyond {beyond[0]} of one {unit.noun}{more}{',' if more else ''} are not counted")
     if query.clip_squared is not None and (norm := query.contribution_bounds.max_norm) is not None:
-        texts.append(f"what one {unit.column} adds is scaled down to at most {norm:g} times the longest row")
+        texts.append(f"what one {unit.noun} adds is scaled down to at most {norm:g} times the longest row")
     return "; ".join(texts) or None
 
 
@@ -193,7 +210,7 @@ def _within(query: LinearQuery, unit: PrivacyUnit) -> list[str]:
         reason = reasons.get(WITHIN_RULES[node.function].bounds)
         if reason is not None and node.max_rows is not None:
             rows = f"{node.max_rows} row{'s' if node.max_rows > 1 else ''}"
-            found.append(f"{words(node)}: at most {rows} of one {unit.column} count, so {reason}")
+            found.append(f"{words(node)}: at most {rows} of one {unit.noun} count, so {reason}")
     return found
 
 
@@ -202,10 +219,10 @@ def _part(part: tuple[Single | Discovery, int, int], query: LinearQuery) -> list
     aggregation, first, count = part
     if isinstance(aggregation, Moments):
         of = ", ".join(words(node) for node in (*aggregation.columns, *aggregation.categories))
-        every = f"to each sum and product of {of}, scaled to -1 ... 1"
         if aggregation.weights is not None:
-            return [f"at most 1 for each row, its weight {words(aggregation.weights)} scaled to 0 ... 1, and {every}"]
-        return [f"1 for each row, and at most 1 {every}"]
+            weight = f"its weight {words(aggregation.weights)} scaled to 0 ... 1"
+            return [f"at most 1 for each row, {weight}, and to each sum and product of {of}{SCALED}"]
+        return [f"{ALONE}{of}{SCALED}"]
     if isinstance(aggregation, DeviationProducts):
         of = ", ".join(words(node) for node in aggregation.columns)
         quarter = f"{aggregation.max_rows / 4:g}"
@@ -260,7 +277,7 @@ def _clipped(query: LinearQuery, unit: PrivacyUnit) -> str:
         if isinstance(feature, GradientFeature)
     ]
     if unit.column is not None:
-        texts.append(f"the contribution of one {unit.column}: {describe_bounds(query.contribution_bounds)}")
+        texts.append(f"the contribution of one {unit.noun}: {describe_bounds(query.contribution_bounds)}")
     return "; ".join(dict.fromkeys(texts)) or "nothing"
 
 

@@ -196,9 +196,10 @@ class ReleasePipeline(NotCopyable):
 
     def numbers_of(self, reader: EstimateReader, squares: Squares | None = None) -> RegressionNumbers:
         """The released numbers of a regression, with the measured products of `scores_query`."""
-        unit = self._unit_of(reader.query.plan).column
-        found = reader.regression_numbers(self.account.sampled, unit, squares)
-        return found if unit is None else replace(found, units=self.pricer.public.units)
+        unit = self._unit_of(reader.query.plan)
+        noun = None if unit.column is None else unit.noun
+        found = reader.regression_numbers(self.account.sampled, noun, squares)
+        return found if noun is None else replace(found, units=self.pricer.public.units)
 
     def _unit_of(self, plan: Plan) -> PrivacyUnit:
         return self.pricer.tables.unit(plan.source)

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dpnb._backends.protocol import FIELDS_AS_TEXTS
 from dpnb.errors import InvalidValueError
 from dpnb.ledger import Ledger
-from dpnb.ledger.charge import TABLE_FILES, VERSION, digest
+from dpnb.ledger.charge import DECLARED, TABLE_FILES, digest
 from dpnb.ledger.node import UNCOUNTED
 
 
@@ -28,7 +28,7 @@ KEY = digest(["table_files"])
 
 
 def _is_used(ledger: Ledger, version: str) -> bool:
-    return any(charge.table_version == version and charge.kind != VERSION for charge in ledger.charges())
+    return any(charge.table_version == version and charge.kind not in DECLARED for charge in ledger.charges())
 
 
 class TableFileCheck:

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from dpnb._backends import TableBackend, missing_texts, opened
@@ -314,7 +315,12 @@ class PrivateTables(NotCopyable):
         if len(self.units) == 1:
             return next(iter(self.units.values())).words
         each = (f"{unit.words.partition('(')[2].rstrip(')')} of {name}" for name, unit in self.units.items())
-        return f"one {next(iter(self.units.values())).column} ({'; '.join(each)})"
+        return f"one {next(iter(self.units.values())).noun} ({'; '.join(each)})"
+
+    def label_units(self, label: str | None) -> None:
+        """Use a word for one unit wherever it is named in words."""
+        own = UNSET if label is None else label
+        self.units = {name: replace(unit, label=own) for name, unit in self.units.items()}
 
 
 def _keep(compiled: dict[CompiledKey, LinearQuery], key: CompiledKey, query: LinearQuery) -> None:

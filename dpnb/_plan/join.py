@@ -107,6 +107,7 @@ def unit_of(source: TableSource, units: dict[str, PrivacyUnit], schemas: dict[st
         left.column,
         left.max_rows * right.max_rows,
         ContributionBounds(max_norm=limits.max_norm, max_groups=limits.max_groups),
+        label=left.label,
     )
 
 

@@ -74,14 +74,22 @@ class PrivacyUnit(msgspec.Struct, frozen=True):
     contribution_bounds: ContributionBounds = NO_LIMITS  # of every query
     # how each identifier is read, alone
     type: UnitType | msgspec.UnsetType = msgspec.UNSET  # absent from the ledgers in which it is not declared
+    label: str | msgspec.UnsetType = (
+        msgspec.UNSET
+    )  # the curator's word for one unit, which is no part of what is declared
+
+    @property
+    def noun(self) -> str:
+        """A word for one unit: its label, or the name of its column."""
+        return self.label or self.column or "row"
 
     @property
     def words(self) -> str:
         """The unit in words, for example ``one zper (at most 5 rows)``."""
         if self.column is None:
-            return "one row"
+            return f"one {self.label} (one row)" if self.label else "one row"
         limits = describe_bounds(self.contribution_bounds.tightened(ContributionBounds(max_rows=self.max_rows)))
-        return f"one {self.column} ({limits})"
+        return f"one {self.noun} ({limits})"
 
 
 def describe_bounds(limits: ContributionBounds) -> str:

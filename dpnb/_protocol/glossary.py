@@ -14,6 +14,10 @@ IN_THE_POPULATION = "in the population"
 """What a verdict is about: an interval that covers the noise alone says nothing about a population."""
 
 TERMS: Final = {
+    "budget left": (
+        "The share of the budget that no answer has used, in the scale in which the filter adds costs; in code it is "
+        "the headroom."
+    ),
     "headroom": "The share of the budget that is left, in the scale in which the filter adds costs.",
     "privacy unit": (
         "The entity whose presence is protected: one row, or all rows that share a value of one column, for example "

@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 from dpnb._protocol.types import NonNegative, Proportion, Record
 
-VERSION: Final = 6
+VERSION: Final = 7
 """Of the picker's state; raised when a field is renamed, removed or changes its meaning."""
 
 
@@ -23,7 +23,9 @@ class Option(Record, frozen=True):
     cost: str  # What it costs as a percentage of the budget, in words; without a budget, as a loss.
     loss: str  # The loss of the answer, including earlier observations, for example "mu 0.24".
     confirm: str | None  # What the reader must confirm before the release; None if the cost is small.
-    error: str  # The expected error in words, with its unit.
+    error: str  # The expected error in words, with its unit; of `errors`, what they are and assume.
+    # The expected errors of many statistics as a table, whose first row is its head; None where `error` has them.
+    errors: list[list[str]] | None
     # The expected error of the worst group as a number; None where it is not known or the units are mixed.
     error_value: float | None
     # For a refinement, the error that one release at the total loss would have had, in words; None if it is unknown.
@@ -97,7 +99,7 @@ class RenderedAnswer(Record, frozen=True):
 class PickerState(Record, frozen=True):
     """The state of a budget picker."""
 
-    version: Literal[6]  # Version of the state; the browser displays no other.
+    version: Literal[7]  # Version of the state; the browser displays no other.
     phase: Literal["choosing", "answered"]  # "choosing", or "answered" once the answer is shown instead of the slider.
     query: str  # The query in words.
     notice: str | None  # As in the session's snapshot.

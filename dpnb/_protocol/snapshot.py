@@ -100,7 +100,8 @@ class LogEntry(Record, frozen=True):
     """One request of the ledger."""
 
     id: NonNegative
-    query: str  # In words.
+    query: str  # Exact, in words.
+    title: str  # As a reader says it: without code as far as there are words for it.
     cost: str  # In words, for example "mu 0.05".
     mu: float  # The cost as a number, to sort by.
     cost_fraction: str | None  # The cost as a fraction of the whole budget, in words; None without a budget.
@@ -169,7 +170,10 @@ class SessionSnapshot(Record, frozen=True):
     notice: str | None
     notice_explanation: str | None  # Id of the explanation of `notice`; None when there is no notice.
     connection: ConnectionSnapshot | None  # None if the table is in the kernel.
-    guarantee: str  # In words.
+    guarantee: str  # Exact, in words.
+    promise: (
+        str  # The guarantee for a reader who knows none of its terms; the guarantee itself where there is no budget.
+    )
     headlines: list[Headline]  # The first replaces a selected headline that is absent.
     filter: str  # Id of the filter that is enforced; "none" without a budget.
     gauges: list[Gauge]

@@ -22,6 +22,7 @@ from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb.curator.check_advice import CheckAdvice, about_absent, about_column, about_file, about_units
 from dpnb.curator.kernel import refuse_in_kernel
 from dpnb.curator.tally import ColumnSummary, UnitSummary, summarize_column, summarize_units
+from dpnb.curator.versions import LedgerChanges, changes_in
 from dpnb.errors import CheckError, SchemaWarning
 from dpnb.ledger import MEMORY
 from dpnb.schema import ColumnType
@@ -59,6 +60,7 @@ class Check:
     declaration: str  # path
     tables: tuple[CheckedTable, ...]
     advice: tuple[CheckAdvice, ...]  # what to fix or to know
+    changes: LedgerChanges | None  # in the ledger, if there is one
 
     @property
     def fine(self) -> bool:
@@ -67,16 +69,18 @@ class Check:
 
 
 def check(declaration: str, tables: Sequence[str]) -> Check:
-    """Compare the tables with their declaration; no ledger is opened, and nothing is charged or written.
+    """Compare the tables with their declaration, and that with its ledger; nothing is charged or written.
 
     Each table is ``FILE``, or ``NAME=FILE`` if there are several.  A notebook kernel is refused.
     """
     refuse_in_kernel("check", FROM_ROWS, CheckError)
     stated = read_declaration(declaration, Session)
-    declared, warned = _declared(stated)
+    declared, warned, changes = _declared(stated)
     files = files_of(tables, declared.schemas, "table")
     frames = read_tables(files, "table", declared)
     advice = [CheckAdvice(stated.path, text, to_fix=False) for text in warned]
+    if changes is not None and changes.refusal is not None:
+        advice.append(CheckAdvice(stated.path, changes.refusal, to_fix=True))
     unique_columns = {name: _once(frame) for name, frame in frames.items()}
     units = _units(frames, unique_columns, declared)
     checked = []
@@ -97,20 +101,22 @@ def check(declaration: str, tables: Sequence[str]) -> Check:
         checked.append(CheckedTable(name, files[name], unit, units.get(name), tuple(columns)))
         if name in units:
             advice += about_units(stated, name, unit, units[name])
-    return Check(stated.path, tuple(checked), tuple(advice))
+    return Check(stated.path, tuple(checked), tuple(advice), changes)
 
 
-def _declared(stated: Declaration) -> tuple[PrivateTables, list[str]]:
-    """The tables of a session with this declaration, created on tables without rows; and its warnings."""
+def _declared(stated: Declaration) -> tuple[PrivateTables, list[str], LedgerChanges | None]:
+    """The tables of a session with this declaration, created on tables without rows; its warnings and changes."""
     arguments = stated.arguments()
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         session = stated.located(
             lambda: Session(UnreadTables(_empty(stated, arguments), MOCK_DATA), **{**arguments, "ledger": MEMORY})
         )
-    stated.located(lambda: ledger_path(arguments["ledger"], session.name))
+    path = stated.located(lambda: ledger_path(arguments["ledger"], session.name))
+    changes = changes_in(path, session.ledger.created, session.version)
     session.ledger.close()
-    return session._core.tables, [str(one.message) for one in warned if issubclass(one.category, SchemaWarning)]
+    warnings_ = [str(one.message) for one in warned if issubclass(one.category, SchemaWarning)]
+    return session._core.tables, warnings_, changes
 
 
 def _empty(stated: Declaration, arguments: Mapping[str, Any]) -> Any:

@@ -129,6 +129,13 @@ def _unusable(column: ColumnType, summary: ColumnSummary) -> Iterator[tuple[str,
 
 
 def _outside(column: ColumnType, summary: ColumnSummary) -> Iterator[tuple[str, bool]]:
+    if isinstance(column, Dates) and summary.above and not summary.dropped and summary.above <= MANY * summary.present:
+        last = column.last.removesuffix(END_OF_DAY)
+        text = (
+            f"{_share(summary.above, summary.present)} dates are after {last} and count as if they were on that day; a "
+            "new version= may have a later last ="
+        )
+        yield text, False
     if isinstance(column, Bounded | Dates) and summary.outside > MANY * summary.present:
         become = "do not count" if summary.dropped else "count as the nearer bound"
         text = (

@@ -37,6 +37,9 @@ def check_text(check: Check) -> str:
     lines = [*wrapped(f"Check of {check.declaration}"), *wrapped(ALONE), ""]
     for table in check.tables:
         lines += [*_table(table, _units(table), CHECK_HEAD, map(_checked_column, table.columns)), ""]
+    if check.changes is not None and check.changes.sentences:
+        said = [line for one in check.changes.sentences for line in wrapped(one, "", "  " * one.startswith("- "))]
+        lines += [*wrapped(f"What it would change in the ledger {check.changes.path}:"), *said, ""]
     for title, to_fix in (("To fix", True), ("To know", False)):
         chosen = [one for one in check.advice if one.to_fix is to_fix]
         if chosen:

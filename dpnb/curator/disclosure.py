@@ -15,6 +15,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from dpnb.curator.audit import AuditReplay
+from dpnb.curator.redaction import redacted
 from dpnb.errors import InvalidValueError, printable
 from dpnb.ledger import Ledger
 from dpnb.render.report_page import data_in
@@ -71,6 +73,9 @@ def write_report(
 # --- verification of a statement --------------------------------------------------------------------------------------
 
 
+REDACTED = "redacted"
+"""Whose rows a statement of a redacted ledger is about."""
+
 MAX_BYTES = 200_000_000
 """The largest statement that is read."""
 
@@ -101,7 +106,7 @@ def verify(report: str, ledger: str) -> Verification:
     is_page = text.lstrip().startswith("<")
     stated = Report.from_json(_data_of(text) if is_page else text)
     with closing(Ledger.read_only_copy(ledger)) as whole:
-        result = compare(stated, whole)
+        result = _compare_redacted(stated, whole) if stated.source.rows_of == REDACTED else compare(stated, whole)
     if is_page and stated.to_html() != text:
         result = Verification(
             result.rows, (*result.differences, "page: its text is not the one of the data in it"), result.notes
@@ -109,14 +114,30 @@ def verify(report: str, ledger: str) -> Verification:
     return result
 
 
+def _compare_redacted(stated: Report, ledger: Ledger) -> Verification:
+    """Compare a statement of a redacted ledger with it, whose charges are audited too, or with the whole ledger."""
+    if ledger.is_redacted:
+        result, problems = compare(stated, ledger), AuditReplay(ledger).result().problems
+        head = f"The redacted ledger has the head {ledger.head}: compare it with the one that the curator published."
+        return Verification(
+            result.rows, (*result.differences, *(f"audit: {one}" for one in problems)), (*result.notes, head)
+        )
+    copy = redacted(ledger)
+    if copy is None:
+        return Verification(stated.source.rows, ("source.rows_of: the ledger was never redacted",), ())
+    with closing(copy):
+        return compare(stated, copy)
+
+
 def compare(stated: Report, whole: Ledger) -> Verification:
     """Compare a statement with the one that follows from a ledger."""
     source = stated.source
     scope = StatementScope(source.rows_of == "copy", stated.subject.analyst)
+    if whole.is_redacted and source.rows_of != REDACTED:
+        return Verification(source.rows, ("source.rows_of: a redacted ledger has another statement, of its own",), ())
     if scope.analyst is not None and not scope.is_copy:
         return Verification(source.rows, ("source.rows_of: is not that of a statement about one analyst",), ())
-    columns = {(table.name, column.name) for table in stated.tables for column in table.columns}
-    with rows_for(whole, scope, source.rows, columns) as rows:
+    with rows_for(whole, scope, stated) as rows:
         if rows is None:
             return Verification(source.rows, (f"source.rows: the ledger has no such {source.rows:,} rows",), ())
         computed = build(rows, scope, stated.written, answers=stated.subject.answers)

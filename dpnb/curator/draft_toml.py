@@ -104,6 +104,13 @@ max_rows_per_unit = {rows}    # how many rows of a unit count; from the design o
 # public_rows = 10000    # number of rows
 # sampled = 0.1          # the fraction of the population that was drawn at random, or "census"; else a large population
 
+# --- what the disclosure statement says in your words: optional, and can be changed at any time ---
+# unit_label = "patient"    # a word for one privacy unit, used instead of the name of its column
+# [statement]
+# title = "Stays in hospitals"
+# controller = "..."     # who is responsible for the data; also purpose, legal_basis, data, analysts, publication,
+#                        # assessment and contact; roles rather than names, since everybody may read them
+
 # --- the budget of all releases together; see the guide for values that others have published ---
 [budget]
 epsilon = {open}    # for example 1.0

@@ -38,9 +38,10 @@ from dpnb._core.unit_budgets import IndividualAccounting, Participation, UnitCha
 from dpnb._plan.plan import describe_plan
 from dpnb.accounting.individual import OnExhausted, UnitTracker
 from dpnb.curator.kernel import refuse_in_kernel
+from dpnb.curator.versions import metadata_of, version_facts
 from dpnb.errors import StatementError
 from dpnb.ledger import Charge, Ledger
-from dpnb.ledger.charge import VERSION
+from dpnb.ledger.charge import DECLARED
 from dpnb.schema import plain
 from dpnb.session.table_files import files_of, read_tables
 
@@ -133,6 +134,7 @@ class Statement:
     on_exhausted: OnExhausted  # what happens to a unit that cannot pay
     budget: Fraction  # of each unit, as mu squared
     entries: tuple[StatementEntry, ...]  # in the order of the ledger
+    versions: tuple[tuple[str, str], ...] = ()  # of the table, with their dates and columns, if there are several
 
     @property
     def spent(self) -> Fraction:
@@ -169,7 +171,7 @@ def statement(
     refuse_in_kernel("statement", ALONE, StatementError)
     copied = Ledger.read_only_copy(ledger)
     try:
-        metadata = LedgerMetadata.from_dict(copied.metadata, copied.path)
+        metadata = LedgerMetadata.from_dict(metadata_of(copied, version), copied.path)
         tables_, mode = metadata.tables, metadata.on_exhausted
         if mode is None:
             raise StatementError(
@@ -191,7 +193,8 @@ def statement(
         paid.sort(key=lambda one: one[0].charge.id)
         budget = account.guarantee.initial_filter.unit_budget
         entries = tuple(_entries(paid, budget))
-        return Statement(_unit(unit, tables_), copied.path, version, metadata, account, mode, budget, entries)
+        versions = version_facts(copied)
+        return Statement(_unit(unit, tables_), copied.path, version, metadata, account, mode, budget, entries, versions)
     finally:
         copied.close()
 
@@ -212,7 +215,7 @@ def _refuse_other_names(frames: Mapping[str, Any], tables: PrivateTables, versio
 
 def _version(version: str | None, charges: list[Charge]) -> str:
     """Version of the table in the file; the ledger may not contain it if that version was never queried."""
-    versions = list(dict.fromkeys(charge.table_version for charge in charges if charge.kind != VERSION))
+    versions = list(dict.fromkeys(charge.table_version for charge in charges if charge.kind not in DECLARED))
     if version is None and len(versions) > 1:
         raise StatementError(
             f"--version: required, since the ledger has queries of the versions {', '.join(map(repr, versions))} of "
@@ -248,8 +251,8 @@ def _number(unit: str, unit_type: UnitNameType | None, frames: Mapping[str, Any]
 
 
 def _unit(unit: str, tables: PrivateTables) -> str:
-    column = next(iter(tables.units.values())).column
-    return f"row {unit} of the file" if column is None else f"{column} {unit}"
+    declared = next(iter(tables.units.values()))
+    return f"row {unit} of the file" if declared.column is None else f"{declared.noun} {unit}"
 
 
 def _payers(account: Accountant) -> list[Accountant]:

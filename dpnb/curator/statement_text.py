@@ -59,6 +59,7 @@ def _facts(statement: Statement) -> list[tuple[str, str]]:
     return [
         ("session", f"{statement.metadata.name}; {len(statement.entries)} rows in the ledger {statement.ledger}"),
         ("table", f"version {statement.version!r}{never}"),
+        *statement.versions,
         ("guarantee", describe_guarantee(guarantee, unit)),
         (
             "accounting",

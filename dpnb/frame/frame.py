@@ -83,7 +83,7 @@ class Frame(
 
         @property
         def __class__(self) -> type:
-            """The class, unless a library asks whether this is a table of pandas, and fails by itself if it is not."""
+            """The class; refused to a library that uses only tables of pandas, with an error of its own otherwise."""
             refuse_comparison_with_pandas(sys._getframe(1), self._examples)
             return type(self)
 

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
-from dpnb._core.accountant.cost_text import charge_text
 from dpnb._core.accountant.tree import (
     ABOVE_THRESHOLD,
     GRADIENT_DESCENT,
@@ -16,6 +15,7 @@ from dpnb._core.accountant.tree import (
     Launch,
 )
 from dpnb._core.core import SessionCore
+from dpnb._core.history.cost_text import charge_text
 from dpnb._request import ALWAYS, CloseMechanism, CompareWithThreshold, LaunchMechanism
 from dpnb.accounting.grid import capped_up
 from dpnb.copying import NotCopyable, safe_repr
@@ -165,8 +165,8 @@ class MechanismRegistry(NotCopyable, Generic[S, P]):
         return self.attached(self.launched(request.stored))
 
     def named(self, name: object) -> Launch | None:
-        """The launch of a name, as :meth:`LaunchKind.named`."""
-        return self._launches.named(name)
+        """The launch of a name, as :meth:`LaunchKind.current`."""
+        return self._launches.current(name)
 
     def preview(self, request: LaunchRequest) -> Explanation:
         """The cost of a launch, by the same rules as the launch itself; nothing is charged."""

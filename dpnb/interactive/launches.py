@@ -61,10 +61,15 @@ class LaunchKind(Kind[LaunchMechanism]):
         best = current or launches
         return best[-1] if best else None
 
+    def current(self, name: object) -> Launch | None:
+        """The launch of a name, if there is one that continues with this version of the table."""
+        known = self.named(name)
+        return known if known is not None and known.continues_with(self.pricer.version) else None
+
     def recorded(self, request: LaunchMechanism) -> list[Charge]:
         """The row of the launch of that name, if there is one that continues with this version of the table."""
-        known = self.named(request.name)
-        if known is None or not known.continues_with(self.pricer.version):
+        known = self.current(request.name)
+        if known is None:
             return []
         rows = self.account.ledger.by_id((known.id,))
         if rows[0].request != request.text:
@@ -85,7 +90,7 @@ class LaunchKind(Kind[LaunchMechanism]):
 
     def price(self, request: LaunchMechanism, conditions: Conditions) -> list[PricedRow]:
         """What the mechanism is charged at launch, with the values that are fixed then, and its hidden noise."""
-        launch = launch_request(self._core, self.named(request.name), request)
+        launch = launch_request(self._core, self.current(request.name), request)
         loss = capped_up(launch.loss, self.account.filter)
         counted = self.admitted(launch, loss)
         charged = self.account.guarantee.initial_filter.recorded_charge(loss, counted)

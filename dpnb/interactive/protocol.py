@@ -20,8 +20,8 @@ A launch has a name and is recorded in the ledger: launching again with the same
 returns the same mechanism at no cost.  Hidden noise is never stored, so above-threshold gives no new answers after its
 kernel has ended; its recorded answers remain free.
 
-A new version of the table needs new launches, except for sub-sessions; launching under the same name closes the old
-one.
+A new version of the table needs new launches, except for sub-sessions if it declares the same columns and limits;
+launching under the same name closes the old one.
 """
 
 from __future__ import annotations

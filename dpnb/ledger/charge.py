@@ -30,17 +30,21 @@ from dpnb.mechanisms.measurement import Measurement
 RELEASE, COMPARISON, SELECTION, LAUNCH, CLOSE = "release", "comparison", "selection", "launch", "close"
 GRANT, ACT, BUDGET_REQUEST = "grant", "act", "budget_request"
 TABLE_FILES, VERSION = "table_files", "version"
-KINDS = RELEASE, COMPARISON, SELECTION, LAUNCH, CLOSE, GRANT, ACT, BUDGET_REQUEST, TABLE_FILES, VERSION
-"""Kinds of events."""
+STATEMENT, REDACTION = "statement", "redaction"
+DECLARED = VERSION, STATEMENT, REDACTION
+"""Kinds of events about what is declared and stated, which say nothing of a version's rows."""
 
-ABOUT_TABLE = TABLE_FILES, VERSION
+ABOUT_TABLE = TABLE_FILES, *DECLARED
 """Kinds of events about the table, which charge nothing and which no analyst sees."""
+
+KINDS = RELEASE, COMPARISON, SELECTION, LAUNCH, CLOSE, GRANT, ACT, BUDGET_REQUEST, *ABOUT_TABLE
+"""Kinds of events."""
 
 QUERIES = RELEASE, COMPARISON, SELECTION
 """Kinds of events that have a plan."""
 
-REQUESTS = *QUERIES, LAUNCH, CLOSE
-"""Kinds of events that may charge."""
+REQUESTS = *QUERIES, LAUNCH
+"""Kinds of events that may charge, and so fix what their version of the table declares."""
 
 ABOUT_BUDGET = GRANT, ACT, BUDGET_REQUEST
 """Kinds of events about how the budget is divided, which charge nothing."""

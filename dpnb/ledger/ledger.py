@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from dpnb.accounting.exact import to_text
@@ -19,11 +18,11 @@ from dpnb.ledger import chain
 from dpnb.ledger import charge as row
 from dpnb.ledger.chain import ChainHead
 from dpnb.ledger.charge import Charge, ChargeSummary, chained_hash, result_hash, sealed, summary_of
-from dpnb.ledger.connection import MEMORY, refuse_unreadable
-from dpnb.ledger.declared import Declared, refuse_replaced
+from dpnb.ledger.declared import Declared
+from dpnb.ledger.declaring import DeclaringLedger
 from dpnb.ledger.node import ROOT, UNCOUNTED
 from dpnb.ledger.origin import RequestOrigin, current_origin, refuse_beyond_room
-from dpnb.ledger.queries import FORMAT, INSERT, TABLES, UPDATE, DeclarationChange, LedgerQueries, end_of, refuse_other
+from dpnb.ledger.queries import FORMAT, INSERT, TABLES, UPDATE, DeclarationChange, end_of, refuse_other
 from dpnb.ledger.row_times import RowTimes, time_of_row
 from dpnb.ledger.sqlite_file import SqliteFile
 from dpnb.threads import end_if_asked
@@ -38,7 +37,7 @@ class _ReadUntil(threading.local):
     end = 0.0
 
 
-class Ledger(LedgerQueries, NotCopyable):
+class Ledger(DeclaringLedger, NotCopyable):
     """A durable list of charges, shared by every kernel that opens the same file.
 
     The file is created if it does not exist; ``":memory:"`` keeps the ledger in memory only.  `metadata` has table,
@@ -50,9 +49,6 @@ class Ledger(LedgerQueries, NotCopyable):
     """Whether answers may have been taken out; a session would answer their charges a second time."""
 
     _not_copied = "it is the record of a budget that is spent once; open the file again, which gives the same ledger"
-
-    _followed: ChainHead | None
-    """The last verified row of the chain; None while the file is being created."""
 
     def __init__(
         self,
@@ -66,6 +62,7 @@ class Ledger(LedgerQueries, NotCopyable):
         try:
             if self._file.is_new():
                 self._create(metadata, parameters or {})
+            self.refuse_redacted()
             self._followed = chain.chain_start(self.path, *self.created)
             self._verify(lambda: self._declare(Declared(metadata, parameters or {}), version, change))
         except BaseException:
@@ -96,17 +93,11 @@ class Ledger(LedgerQueries, NotCopyable):
     def __repr__(self) -> str:
         return f"<Ledger {self.path!r}>"
 
-    @property
-    def short_name(self) -> str:
-        """The name of the file, without its folder."""
-        return "memory" if self.path == MEMORY else Path(self.path).name
-
     def _use(self, file: SqliteFile) -> None:
         self._file, self.path, self.lock = file, file.path, file.lock
         self._summaries: list[ChargeSummary] = []  # of rows 1, 2, ...; each row is read only once
         self._unwritten: int | None = None  # first row of a transaction that has not been committed
         self._followed = None
-        self._declared: Declared | None = None  # when a session opened it
         self._agreed: ChainHead | None = None  # the end of the chain up to which nothing has replaced that
         self._new: list[ChargeSummary] = []  # of the rows of the current transaction
         self._moment = _ReadUntil()
@@ -133,13 +124,6 @@ class Ledger(LedgerQueries, NotCopyable):
         with self.transaction():
             self._file.touch()  # so that a file that cannot be written fails now, not at a charge
             declare()
-
-    def _declare(self, wanted: Declared, version: str, change: DeclarationChange) -> None:
-        with refuse_unreadable("the metadata"):
-            known, declared = self.declared, change(self, wanted)
-        if declared != known:
-            self.note(row.VERSION, version, {name: dict(one) for name, one in declared._asdict().items()})
-        self._declared = declared
 
     # --- reading -----------------------------------------------------------------------------------------------
 
@@ -243,12 +227,13 @@ class Ledger(LedgerQueries, NotCopyable):
                 if self._followed is not None and len(self._summaries) == self._followed.number:
                     self._summaries += self._new
                 if self._reserved is not None:
+                    self._returns = self._returns and not self._has_returned
                     self._followed = self._agreed = self._reserved
                     self._committed(self._followed)
             finally:
                 self._unwritten = self._reserved = self._time = None
                 self._new = []
-                self._is_writing = False
+                self._is_writing = self._has_returned = False
 
     def reserve(
         self,
@@ -279,9 +264,8 @@ class Ledger(LedgerQueries, NotCopyable):
         not charged.
         """
         end_if_asked()
-        if self._declared is not None and self._followed is not self._agreed:  # others have written
-            refuse_replaced(self.path, self._declared, self.declared)
-            self._agreed = self._followed
+        if self._returns or self._followed is not self._agreed:  # others have written
+            self._declare_before(kind)
         end = self._reserved or self._followed  # verified when the transaction began
         if end is None:  # never: rows are written to a ledger that was created
             raise TypeError("ledger")

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from dpnb.errors import LedgerError
 from dpnb.ledger import charge as row
 from dpnb.ledger.chain import ChainHead
 from dpnb.ledger.charge import ABOUT_BUDGET, REQUESTS, Charge, charge_of, result_hash
-from dpnb.ledger.connection import MEMORY
-from dpnb.ledger.declared import Declared, declared_in
+from dpnb.ledger.connection import MEMORY, refuse_unreadable
+from dpnb.ledger.declared import STATED, Declared, DeclaredPeriod, Earlier, declared_in, extends
 from dpnb.ledger.node import UNCOUNTED
 from dpnb.ledger.sqlite_file import SqliteFile
 
@@ -32,6 +34,8 @@ MAX_STORED = 10_000
 """Rows that a query returns at once; SQLite limits the number of ids."""
 ALL_COLUMNS = ", ".join(row.COLUMNS)
 _OBSERVED = "WHERE table_version = ? AND node = ? AND query_key = ? AND sigma IS NOT NULL AND result IS NOT NULL"
+_DECLARED = "WHERE node = ? AND kind = ? AND id < ? ORDER BY id DESC LIMIT 1"
+_VERSIONS = UNCOUNTED, row.VERSION
 _LENGTH = "OCTET_LENGTH" if sqlite3.sqlite_version_info >= (3, 43) else "LENGTH"  # which reads the whole text
 _SIZE = " + ".join(f"{_LENGTH}(COALESCE({name}, ''))" for name in row.COLUMNS if name != "id")
 
@@ -52,6 +56,10 @@ class LedgerQueries:
 
     _file: SqliteFile
     path: str
+    _declared: Declared | None = None  # when a session opened it
+    _returns = False  # whether the next request of this session declares that again
+    earlier: Earlier = ()
+    """In a copy without the rows of kind ``version``, the earlier declarations, each with the last row about it."""
 
     @property
     def created(self) -> Declared:
@@ -70,23 +78,71 @@ class LedgerQueries:
         """What is declared now: when the file was created, or by the last row of kind ``version``."""
         return self.declared_before()
 
-    @property
-    def declared_at_last_request(self) -> Declared | None:
-        """What was declared when the last request was charged, which stands for ever; None without requests."""
-        marks = ", ".join("?" * len(REQUESTS))
+    def declared_at_last_request(self, version: str | None = None) -> Declared | None:
+        """What was declared when the last request was charged; of one version of the table if it is given.
+
+        The first lasts for ever, but for columns and limits; those of a version last too.  None without requests.
+        """
+        marks, of_version = ", ".join("?" * len(REQUESTS)), "" if version is None else "AND table_version = ? "
         last = self._file.run(
-            f"SELECT id FROM events WHERE kind IN ({marks}) ORDER BY id DESC LIMIT 1",  # noqa: S608
-            *REQUESTS,
+            f"SELECT id FROM events WHERE kind IN ({marks}) {of_version}ORDER BY id DESC LIMIT 1",  # noqa: S608
+            *(*REQUESTS, *(() if version is None else (version,))),
         )
         return self.declared_before(*last[0]) if last else None
 
+    def declaring(self, number: int = MAX_ID) -> int:
+        """A number of the declaration that a row is about: that of its row, or 0 for when the file was created.
+
+        In a copy with `earlier` declarations it is the last row about it, or 0 for what is declared now.
+        """
+        if self.earlier:
+            return next((last for last, _ in self.earlier if number <= last), 0)
+        found = self._file.run(f"SELECT id FROM events {_DECLARED}", *_VERSIONS, number)  # noqa: S608
+        return int(found[0][0]) if found else 0
+
+    def declaration(self, number: int) -> Declared:
+        """The declaration with a number of `declaring`."""
+        if not number:
+            return self.created
+        if self.earlier:
+            return dict(self.earlier)[number]
+        ((details,),) = self._file.run("SELECT details FROM events WHERE id = ?", number)
+        return declared_in(number, details)
+
     def declared_before(self, number: int = MAX_ID) -> Declared:
         """What was declared when a row was written."""
-        found = self._file.run(
-            "SELECT id, details FROM events WHERE node = ? AND kind = ? AND id < ? ORDER BY id DESC LIMIT 1",
-            *(UNCOUNTED, row.VERSION, number),
-        )
-        return declared_in(*found[0]) if found else self.created
+        return self.declaration(self.declaring(number))
+
+    @property
+    def periods(self) -> list[DeclaredPeriod]:
+        """What was declared one after the other."""
+        if self.earlier:
+            starts = [0, *(last for last, _ in self.earlier)]
+            return [*map(DeclaredPeriod, starts, (*(declared for _, declared in self.earlier), self.created))]
+        found = [DeclaredPeriod(0, self.created)]
+        rows = self._file.run("SELECT id, details FROM events WHERE node = ? AND kind = ? ORDER BY id", *_VERSIONS)
+        for number, details in rows:
+            declared = declared_in(number, details)
+            if extends(declared, found[-1].declared):
+                found[-1] = DeclaredPeriod(found[-1].start, declared)
+            else:
+                found.append(DeclaredPeriod(number, declared))
+        return found
+
+    @property
+    def short_name(self) -> str:
+        """The name of the file, without its folder."""
+        return "memory" if self.path == MEMORY else Path(self.path).name
+
+    @property
+    def valid(self) -> Declared:
+        """What is declared for the next request of this session."""
+        return self.opened if self._returns else self.declared
+
+    @property
+    def opened(self) -> Declared:
+        """What was declared when this session opened the ledger; of a copy, what is declared."""
+        return self.declared if self._declared is None else self._declared
 
     @property
     def is_divided(self) -> bool:
@@ -95,16 +151,56 @@ class LedgerQueries:
         return bool(self._file.run(f"SELECT 1 FROM events WHERE kind IN ({marks}) LIMIT 1", *ABOUT_BUDGET))  # noqa: S608
 
     @property
-    def requests_of_joins(self) -> list[str]:
-        """The requests that are about a join of tables, each once."""
-        return [
-            text for (text,) in self._file.run("SELECT DISTINCT request FROM events WHERE request LIKE '%\"join\"%'")
-        ]
+    def requests_of_joins(self) -> dict[int, list[str]]:
+        """The requests that are about a join of tables, each once, by the row that declares what they are about."""
+        found: dict[int, list[str]] = {}
+        declaring = "SELECT MAX(id) FROM events WHERE node = ? AND kind = ? AND id < request.id"
+        for number, text in self._file.run(
+            f"SELECT DISTINCT ({declaring}), request FROM events AS request WHERE request LIKE '%\"join\"%'",  # noqa: S608
+            *_VERSIONS,
+        ):
+            found.setdefault(number or 0, []).append(text)
+        return found
 
     @property
     def metadata(self) -> Mapping[str, str]:
-        """The table, privacy unit, budget and filter that are declared now."""
-        return self.declared.metadata
+        """The table, privacy unit, budget and filter that are declared now, and what the curator states."""
+        stated = self.stated()
+        return {**self.declared.metadata, **({} if stated is None else {STATED: stated})}
+
+    def stated(self, count: int | None = None) -> str | None:
+        """What the curator states about the table now, or stated first, second, ...; None if that is nothing.
+
+        It is a JSON object with the words, and with the times at which they and all earlier ones were stated.
+        """
+        found = self._about(row.STATEMENT)[:count]
+        if not found:
+            return None
+        with refuse_unreadable("what the curator states"):
+            return json.dumps({**json.loads(found[-1][1]), "times": [time for time, _ in found]}, sort_keys=True)
+
+    def details_of(self, kind: str) -> list[dict[str, Any]]:
+        """The details of all rows about the table of a kind, in order."""
+        with refuse_unreadable(f"a row of kind {kind!r}"):
+            return [dict(json.loads(details)) for _, details in self._about(kind)]
+
+    def _about(self, kind: str) -> list[tuple[str, str]]:
+        """Times and details of all rows about the table of a kind, in order."""
+        clause = "WHERE node = ? AND kind = ? ORDER BY id"
+        return self._file.run(f"SELECT time, details FROM events {clause}", UNCOUNTED, kind)  # noqa: S608
+
+    @property
+    def is_redacted(self) -> bool:
+        """Whether this is a copy without answers and names, for somebody outside."""
+        return any(details.get("key") is None for details in self.details_of(row.REDACTION))
+
+    def refuse_redacted(self) -> None:
+        """Refuse to charge anything on such a copy."""
+        if self.is_redacted:
+            raise LedgerError(
+                f"ledger {self.path!r}: must be the whole ledger; it is a redacted copy, on which nothing can be "
+                "charged; give the ledger that it was made from"
+            )
 
     @property
     def parameters(self) -> Mapping[str, str]:
@@ -251,7 +347,8 @@ DeclarationChange = Callable[[LedgerQueries, Declared], Declared]
 
 def refuse_other(ledger: LedgerQueries, wanted: Declared) -> Declared:
     """Refuse other metadata; the parameters are those of the ledger."""
-    for name in sorted({*ledger.metadata, *wanted.metadata}):
-        if ledger.metadata.get(name) != wanted.metadata.get(name):
+    known = ledger.declared.metadata
+    for name in sorted({*known, *wanted.metadata}):
+        if known.get(name) != wanted.metadata.get(name):
             raise LedgerError(f"ledger {ledger.path!r}: was created for another {name}; give another file")
     return ledger.declared

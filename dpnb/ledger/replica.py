@@ -18,6 +18,7 @@ from dpnb.ledger import charge as row
 from dpnb.ledger.chain import ChainHead
 from dpnb.ledger.charge import ANSWER_COLUMNS, Charge, chained_hash, charge_of, sealed, summary_of
 from dpnb.ledger.connection import MEMORY, refuse_unreadable
+from dpnb.ledger.declared import STATED, Earlier, before_stated
 from dpnb.ledger.ledger import Ledger
 from dpnb.ledger.node import parent_launch
 from dpnb.ledger.queries import INSERT, MAX_STORED, UPDATE, end_of
@@ -30,9 +31,17 @@ class ReadOnlyLedger(Ledger):
     _may_lack_answers = True
     _writing = "must be charged by its session; this is a copy; nothing was charged"
 
-    def __init__(self, path: str, metadata: Mapping[str, str], parameters: Mapping[str, str]) -> None:
-        super().__init__(MEMORY, metadata, parameters)
-        self.path = path
+    def __init__(
+        self, path: str, metadata: Mapping[str, str], parameters: Mapping[str, str], earlier: Earlier = ()
+    ) -> None:
+        super().__init__(MEMORY, before_stated(metadata), parameters)
+        self.path, self.earlier, self._stated = path, earlier, metadata.get(STATED)
+        self._declared = None  # what is declared last, among the rows that are added to it
+
+    def stated(self, count: int | None = None) -> str | None:
+        """What the curator stated when the copy was made, if it has no rows about that."""
+        found = super().stated(count)
+        return self._stated if found is None and count is None else found
 
     @property
     def short_name(self) -> str:
@@ -60,7 +69,8 @@ class RowsCopy(ReadOnlyLedger):
     _not_copied = "it is a copy of a ledger for one purpose; make another one"
 
     def __init__(self, ledger: Ledger, rows: int | None = None) -> None:
-        super().__init__(ledger.path, *ledger.created)
+        super().__init__(ledger.path, *ledger.created, ledger.earlier)
+        self._stated = ledger._stated if isinstance(ledger, ReadOnlyLedger) else None
         with ledger.lock.checked():
             count = ledger.count if rows is None else rows
             if not 0 <= count <= ledger.count:
@@ -89,14 +99,16 @@ class ReplicaLedger(ReadOnlyLedger):
     """A copy in memory of an analyst's rows of a service's ledger, with that ledger's metadata and parameters.
 
     `address` says in words where the ledger is, for the repr and for errors.  It is also the `path`, so two copies of
-    one ledger have the same path.
+    one ledger have the same path.  `earlier` are the declarations that its first rows are about, if they are others.
     """
 
     _not_copied = "it follows the ledger of a service; connect again"
     _writing = "must be charged by its service; this is a copy; nothing was charged; use the methods of the session"
 
-    def __init__(self, address: str, metadata: Mapping[str, str], parameters: Mapping[str, str]) -> None:
-        super().__init__(address, metadata, parameters)
+    def __init__(
+        self, address: str, metadata: Mapping[str, str], parameters: Mapping[str, str], earlier: Earlier = ()
+    ) -> None:
+        super().__init__(address, metadata, parameters, earlier)
         self._pending: set[int] = set()
         self._launches: set[int] = set()
 

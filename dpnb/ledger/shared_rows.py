@@ -12,6 +12,7 @@ These rows have a chain of hashes of their own, the one that the analyst's copy 
 from __future__ import annotations
 
 import json
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -22,6 +23,7 @@ from dpnb.ledger import charge as row
 from dpnb.ledger.chain import chain_start
 from dpnb.ledger.charge import ChargeSummary, chained_hash
 from dpnb.ledger.connection import refuse_unreadable
+from dpnb.ledger.declared import OF_VERSION, Declared, Earlier, before_stated, of_version
 from dpnb.ledger.ledger import Ledger
 from dpnb.ledger.node import ROOT, is_node, parent_launch
 from dpnb.ledger.origin import RequestOrigin
@@ -55,8 +57,10 @@ class SharedRows(NotCopyable):
         parameters: Mapping[str, str] | None = None,
     ) -> None:
         self._ledger, self._root = ledger, root
-        known = ledger.metadata if metadata is None else metadata
-        start = chain_start(ledger.path, known, ledger.parameters if parameters is None else parameters)
+        known = ledger.opened
+        metadata = known.metadata if metadata is None else before_stated(metadata)
+        self._known = metadata, parameters or known.parameters
+        start = chain_start(ledger.path, *self._known)
         self._chain = bytearray.fromhex(start.hash)  # the hashes of rows 0, 1, ...
         self._columns = tuple(name for name in SHARED_COLUMNS if shows_actors or name != "actor")
         self._ids: list[int] = []  # ids in the ledger of rows 1, 2, ...
@@ -135,6 +139,19 @@ class SharedRows(NotCopyable):
             self._sync()
             return self._versions.get(request_id)
 
+    def declarations(self) -> list[tuple[int, Declared]]:
+        """What the ledger declared one after the other, each with the number of rows until its end."""
+        with self._ledger.lock.checked():
+            self._sync()
+            periods = self._ledger.periods
+            ends = [bisect_left(self._ids, one.start) for one in periods[1:]]
+            return [*zip((*ends, len(self._ids)), (one.declared for one in periods), strict=True)]
+
+    @property
+    def earlier(self) -> Earlier:
+        """The earlier declarations that some of the rows are about, as an analyst knows them."""
+        return earlier_of(self.declarations()[:-1], *self._known)
+
     # --- the chain of hashes ------------------------------------------------------------------------------------
 
     def head(self, number: int) -> str:
@@ -165,7 +182,8 @@ class SharedRows(NotCopyable):
         if number > self.count or (head and self.head(number) != head):
             raise LedgerReplaced(
                 f"table: the service's ledger does not contain row {number} as this session has received it; nothing "
-                "was charged; the curator may have restored an older ledger: connect again, and tell the curator"
+                "was charged; the curator has declared other columns for a new version of the table, or may have "
+                "restored an older ledger: connect again, and tell the curator if you do not expect this"
             )
 
     # --- the analyst's references -------------------------------------------------------------------------------
@@ -268,6 +286,15 @@ class SharedRows(NotCopyable):
         if number is None:
             raise LedgerError(f"ledger: row {row_id} must be one of the analyst's; it belongs to another node")
         return number
+
+
+def earlier_of(
+    declarations: list[tuple[int, Declared]], metadata: Mapping[str, str], parameters: Mapping[str, str]
+) -> Earlier:
+    """The columns and limits of earlier declarations, with what else an analyst knows, and the last rows about them."""
+    last = {until: of_version(declared.metadata) for until, declared in reversed(declarations) if until}
+    others = {name: text for name, text in metadata.items() if name not in OF_VERSION}
+    return tuple((until, Declared({**others, **own}, parameters)) for until, own in sorted(last.items()))
 
 
 NAME_ROWS, NAMES_OF_ROWS = (row.ACT, row.CLOSE), ("request", "row", "closes")

@@ -135,7 +135,9 @@ def say_promises(_: Any) -> None:
             core = session._core
             if core.statement_prefix or core.part is not None:
                 continue  # a part of what was said
-            print(f"dpnb session {printable(core.name)}: {core.guarantee}")  # noqa: T201  (output for the user)
+            promise, unit = snapshot.promise_of(core), core.tables.words
+            words = core.guarantee if promise == core.guarantee else f"for {unit}, {promise}"
+            print(f"dpnb session {printable(core.name)}: {words}")  # noqa: T201  (output for the user)
 
 
 def explain_error(result: Any) -> None:

@@ -17,7 +17,7 @@ from IPython.lib.pretty import pretty
 from msgspec.structs import replace
 
 from dpnb._core.accountant.accountant import Accountant
-from dpnb._core.accountant.cost_text import cost_text
+from dpnb._core.history.cost_text import cost_text
 from dpnb._plan.plan import in_words
 from dpnb._protocol.picker import (
     VERSION,
@@ -39,7 +39,17 @@ from dpnb.query.query import Query
 from dpnb.render.answers import estimates_html, estimates_text
 from dpnb.render.explanations import explanation_for
 from dpnb.render.numbers import format_percent_down, format_percent_up, percent
-from dpnb.render.previews import describe_expected_error, error_words, in_one_release, needed_words
+from dpnb.render.previews import (
+    FEW,
+    MAX_IN_A_LINE,
+    UNKNOWN,
+    describe_expected_error,
+    error_note,
+    error_table,
+    error_words,
+    in_one_release,
+    needed_words,
+)
 from dpnb.results.answer import Answer
 from dpnb.results.estimates.expected import RANK
 from dpnb.results.preview import GAIN, Preview
@@ -51,8 +61,6 @@ MANY_GROUPS = 1000
 DECADES = 2
 """The smallest budget on the slider is this many powers of ten below the remaining budget."""
 
-UNKNOWN = "unknown"
-
 PRESETS = (
     ("glance", "Rough estimate", 0.01),
     ("talk", "For a talk", 0.05),
@@ -62,9 +70,6 @@ PRESETS = (
 
 MAX_MU = 0.5
 """The largest mu that the slider adds without a budget to an unknown answer; larger ones are possible in code."""
-
-PRESET_STATISTICS = 3
-"""Statistics whose errors a preset names; all are named for the option that is chosen."""
 
 PRESET_MUS = {"glance": 0.02, "talk": 0.05, "print": 0.1}
 """The largest mu that each preset adds without a budget."""
@@ -268,7 +273,9 @@ def _amounts(best: Answer | None, whole: Preview) -> list[float]:
 
 
 def _option(query: Query, target: dict[str, str], preview: Preview, best: Answer | None) -> Option:
-    error = UNKNOWN if preview.half_widths is None else describe_expected_error(preview)
+    error, errors = UNKNOWN, error_table(preview)
+    if preview.half_widths is not None:
+        error = describe_expected_error(preview) if errors is None else error_note(preview)
     account = query.runner.account
     large = large_share(account, preview)
     more = (preview.max_repetitions or 1) - 1
@@ -281,6 +288,7 @@ def _option(query: Query, target: dict[str, str], preview: Preview, best: Answer
         loss=preview.total_loss.words + ("" if best is None else " in total"),
         confirm=None if large is None else f"{'Release' if best is None else 'Refine'} for {large}?",
         error=error + (f"; {preview.assumption}" if preview.cost.delta and preview.assumption else ""),
+        errors=errors,
         error_value=finite(preview.expected_error),
         in_one_release=in_one_release(preview),
         relative_error=_relative(preview, best),
@@ -303,7 +311,7 @@ def _spent_after(account: Accountant, cost: GDP) -> str:
 
 def _short_error(preview: Preview) -> str:
     """The expected error without what it assumes."""
-    text = error_words(preview, PRESET_STATISTICS)
+    text = error_words(preview, FEW if error_table(preview) else MAX_IN_A_LINE)
     return "error unknown" if text == UNKNOWN else text
 
 

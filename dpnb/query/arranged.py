@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
@@ -14,7 +15,7 @@ from dpnb.query.largest_groups import PreviewedOnDisplay
 from dpnb.results.answer import Answer
 from dpnb.results.estimates.linear import named_outputs
 from dpnb.results.estimates.noisy import IntervalArrays
-from dpnb.results.estimates.outputs import table_of
+from dpnb.results.estimates.outputs import dates_of, table_of
 from dpnb.results.preview import Preview, Previews, PreviewTarget, PreviewTargets
 from dpnb.results.tables.table import Estimates
 
@@ -25,6 +26,13 @@ class Arrangements:
     __slots__ = ()
 
     if TYPE_CHECKING:
+
+        @property
+        def answer(self) -> Any:
+            """The recorded answer."""
+
+        def _has_answer(self) -> bool:
+            """Whether it was released."""
 
         def _arranged(self, name: str, **options: tuple[object, object]) -> ArrangedQuery:
             """The query, with one more method that is called on its answer; the options with their defaults."""
@@ -142,6 +150,88 @@ class Arrangements:
         """
         return self._arranged("pct_change", periods=(periods, 1))
 
+    def idxmin(self) -> ArrangedQuery:
+        """As `dpnb.Answer.idxmin`, of the answer when the query is released; the charge is that of the query.
+
+        Examples
+        --------
+        >>> df.groupby("plan").size().idxmin().description
+        'count of rows by plan, then .idxmin()'
+        """
+        return self._arranged("idxmin")
+
+    @property
+    def plot(self) -> Any:
+        """As `dpnb.Answer.plot`: of the answer if the query was released, otherwise when it is, for its charge.
+
+        Examples
+        --------
+        >>> df.groupby("plan").size().plot.bar().description
+        "count of rows by plan, then .plot(kind='bar')"
+        """
+        return self.answer.plot if self._has_answer() else QueryPlot(self._arranged)
+
+
+class QueryPlot:
+    """Draws the answer of a query when it is released: ``query.plot()``, or ``query.plot.bar()`` as in pandas.
+
+    Parameters
+    ----------
+    arranged : callable
+        Calls one more method on the answer.
+
+    Examples
+    --------
+    >>> df.groupby("plan").size().plot().description
+    'count of rows by plan, then .plot()'
+    """
+
+    __slots__ = ("_arranged",)
+
+    def __init__(self, arranged: Callable[..., ArrangedQuery]) -> None:
+        self._arranged = arranged
+
+    def __call__(self, **drawing: object) -> ArrangedQuery:
+        """The query, whose answer is drawn; arguments are those of `dpnb.Answer.plot`."""
+        return self._arranged("plot", **{name: (value, None) for name, value in drawing.items()})
+
+    def bar(self, **drawing: object) -> ArrangedQuery:
+        """As ``plot()``.
+
+        Parameters
+        ----------
+        **drawing
+            As for `dpnb.Answer.plot`.
+
+        Examples
+        --------
+        >>> df.groupby("plan").size().plot.bar(title="Plans").description
+        "count of rows by plan, then .plot(title='Plans', kind='bar')"
+        """
+        return self(**drawing, kind="bar")
+
+    def line(self, **drawing: object) -> ArrangedQuery:
+        """As ``plot()``.
+
+        Parameters
+        ----------
+        **drawing
+            As for `dpnb.Answer.plot`.
+
+        Examples
+        --------
+        >>> df.groupby("plan").size().plot.line().description
+        "count of rows by plan, then .plot(kind='line')"
+        """
+        return self(**drawing, kind="line")
+
+    if not TYPE_CHECKING:  # a type checker refuses what is not offered, as the answer does here
+
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("_"):
+                raise AttributeError(name)
+            return partial(self, kind=name)
+
 
 class ArrangedQuery(Arrangements, PreviewedOnDisplay):
     """A query, and the methods that are called on its answer.
@@ -255,4 +345,5 @@ def _without_numbers(query: Any) -> Estimates:
         arrays=arrays,
         confidence=0.95,
         measurement_ids=ids,
+        dates=dates_of(query.plan.aggregation, query.view, schema),
     )

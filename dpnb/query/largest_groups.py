@@ -266,25 +266,6 @@ class SelectionMethods(PreviewedOnDisplay):
         """
         return self._largest_groups(k, "top")
 
-    def idxmax(self) -> LargestGroups:
-        """The key of the largest group of a count, as ``top(1)``; free until it is released.
-
-        Raises
-        ------
-        PlanError
-            There is only one group.
-        NotReleasedError
-            The query is not a count in groups: release it, and call ``.idxmax()`` of the answer.
-
-        Examples
-        --------
-        >>> df["plan"].value_counts().idxmax().release(epsilon=0.1).key in ("free", "paid")
-        True
-        """
-        if not counts_groups(self.plan, self.view):
-            self._refuse(".idxmax()")
-        return self._largest_groups(1, "idxmax")
-
     def _largest_groups(self, winners: object, verb: str) -> LargestGroups:
         filter_ = self.runner.account.guarantee.initial_filter
         terms = selection_terms(self.runner.tables.compile(self.plan), self.view, winners, verb, filter_)

@@ -91,7 +91,7 @@ class NewtonRegression(PreviewedOnDisplay):
                 "of a unit"
             )
         self._max_rows = 1 if unit.column is None else unit.max_rows
-        errors = ROBUST if self._max_rows == 1 else CLUSTERED.format(unit=unit.column)
+        errors = ROBUST if self._max_rows == 1 else CLUSTERED.format(unit=unit.noun)
         if runner.account.sampled == 1:
             errors = CENSUS
         written = (RegressionTerm(), *terms), (0, *order)

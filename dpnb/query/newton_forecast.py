@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dpnb._compile import LinearQuery
-from dpnb._core.accountant.cost_text import cost_text
 from dpnb._core.core import SessionCore
+from dpnb._core.history.cost_text import cost_text
 from dpnb._core.pricing.public_knowledge import RowCounts, count_code
 from dpnb._core.pricing.typical import TYPICAL, TYPICAL_VALUES, typical_sums
 from dpnb._plan.measurements import Count, PlainView, StepView

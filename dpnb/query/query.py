@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from msgspec.structs import replace as replace_fields
 
 from dpnb._core.core import SessionCore
+from dpnb._core.execution.selections import counts_groups
 from dpnb._core.pricing.previews import count_to_release, explain, preview_each, previews
 from dpnb._plan.measurements import AnyView, Count, CumulativeCount, PlainView
 from dpnb._plan.plan import Plan, title_of
@@ -20,7 +21,7 @@ from dpnb.accounting.exact import Number
 from dpnb.copying import safe_repr
 from dpnb.errors import PlanError
 from dpnb.query.arranged import ArrangedQuery, Arrangements, step
-from dpnb.query.largest_groups import SelectionMethods
+from dpnb.query.largest_groups import LargestGroups, SelectionMethods
 from dpnb.query.recorded import RecordedAnswers
 from dpnb.results.answer import Answer
 from dpnb.results.display import Explanation
@@ -175,6 +176,24 @@ class Query(RecordedAnswers, Previewable, Arrangements, SelectionMethods):
 
     def _arranged(self, name: str, **options: tuple[object, object]) -> ArrangedQuery:
         return ArrangedQuery(self, (step(name, options),))
+
+    def idxmax(self) -> LargestGroups | ArrangedQuery:
+        """The key of the largest group: of a count, selected as by ``top(1)``; free until it is released.
+
+        Of another query it is that of the answer, as `dpnb.Answer.idxmax`, when the query is released.
+
+        Raises
+        ------
+        PlanError
+            There is only one group.
+
+        Examples
+        --------
+        >>> df["plan"].value_counts().idxmax().release(epsilon=0.1).key in ("free", "paid")
+        True
+        """
+        is_count = counts_groups(self.plan, self.view)
+        return self._largest_groups(1, "idxmax") if is_count else self._arranged("idxmax")
 
     def unstack(self, level: object = -1, fill_value: object = None) -> Query:
         """The same query, whose answers are two-way tables: the last level of the groups as columns.  Free.

@@ -19,7 +19,9 @@ from dpnb._request import ALWAYS, Conditions, Request
 from dpnb.copying import NotCopyable
 from dpnb.errors import DpnbError, LedgerReplaced, ServiceError, ServiceUnavailable
 from dpnb.ledger import Charge
+from dpnb.ledger.declared import Declared
 from dpnb.ledger.replica import ReplicaLedger
+from dpnb.ledger.shared_rows import earlier_of
 from dpnb.mechanisms.randomness import SystemNoiseSource
 from dpnb.progress import Stage, work
 from dpnb.remote.channel import MAX_SHOWN, Channel, printable, refusal, unreadable
@@ -136,10 +138,14 @@ class RemoteSession(BaseSession):
         if not f"{table.name}{table.version}{table.metadata.get('session_name', '')}".isprintable():
             raise unreadable(channel.where)  # texts that are shown, which might control a terminal
         address = f"{channel.origin.text}/{table.name}"
-        ledger = ReplicaLedger(address, table.metadata, table.parameters)
+        earlier = [(one.last, Declared(one.metadata, {})) for one in table.earlier]
+        known = table.metadata, table.parameters
+        ledger = ReplicaLedger(address, *known, earlier_of(earlier, *known))
         copy = LedgerCopy(channel, path, table, ledger)
         copy.fetch()
         metadata = LedgerMetadata.from_dict(table.metadata, address)
+        for _, declared in ledger.earlier:  # which are read when the log is shown
+            LedgerMetadata.from_dict(declared.metadata, address)
         account = Accountant.from_ledger(ledger)
         if table.part:
             part = account.tree.grants().get(table.part)

@@ -14,8 +14,10 @@ from dpnb.render.numbers import (
     cost_html,
     describe_error,
     error_amount,
+    error_level,
     format_cost,
     format_percent_down,
+    label_text,
 )
 from dpnb.render.page import explanation_link
 from dpnb.render.tables import NOT_RELEASED, Shown, ShownPart, facts_part, shown_as, table_part
@@ -26,6 +28,8 @@ from dpnb.schema import Key
 
 CODE = "white-space:normal;overflow-wrap:anywhere"
 """Of code in a text: it breaks where the page is narrow."""
+
+UNKNOWN = "unknown"
 
 FIRST_SHARE = 0.01
 """The share of the remaining budget for which a count of rows is proposed."""
@@ -39,7 +43,8 @@ MAX_TERMS = 4
 
 PROBABLY_UNKNOWN = "probably unknown"
 
-COLUMNS = ("request", "cost", "expected error", "headroom after")
+ERROR = "expected error"
+COLUMNS = ("request", "cost", ERROR, "headroom after")
 
 
 @shown_as(Preview)
@@ -47,8 +52,16 @@ def _preview(preview: Preview) -> Shown:
     html = {"cost": cost_html(preview.cost, preview.cost_fraction)}
     if preview.count_needed:
         html["release first"] = _first_html(preview.count_needed, preview)
-    parts = [facts_part(_facts(preview), 19, links=_links(preview), html=html)]
-    return Shown(preview.notice, preview.description, NOT_RELEASED, parts)
+    facts, links, table = _facts(preview), _links(preview), error_table(preview)
+    if table is None:
+        return Shown(preview.notice, preview.description, NOT_RELEASED, [facts_part(facts, 19, links=links, html=html)])
+    note, errors = error_note(preview), table_part(table[0], table[1:], left=1)
+    facts = [(name, note if name == ERROR else text) for name, text in facts]
+    html[ERROR] = f"{errors.html}<div>{escape(note)}</div>"
+    below = [name for name, _ in facts].index(ERROR) + 1
+    lines = [*facts_part(facts[:below], 19).lines, *errors.lines, *facts_part(facts[below:], 19).lines]
+    shown = ShownPart(lines, facts_part(facts, 19, links=links, html=html).html)
+    return Shown(preview.notice, preview.description, NOT_RELEASED, [shown])
 
 
 @shown_as(Previews)
@@ -74,7 +87,7 @@ def _previews(previews: Previews) -> Shown:
 def describe_expected_error(preview: Preview) -> str:
     """A short description of the expected errors: of the worst group, or of each statistic; and their assumption."""
     if preview.half_widths is None:
-        return "unknown"
+        return UNKNOWN
     text = error_words(preview)
     if preview.gain is not None and preview.current_half_widths is not None:
         if preview.narrows_interval:
@@ -85,9 +98,9 @@ def describe_expected_error(preview: Preview) -> str:
             text = f"now {now} -> {text}"
         else:
             text += ", no narrower than the current noise interval"
-    if preview.doubt == "possible" and text != "unknown":
+    if preview.doubt == "possible" and text != UNKNOWN:
         text += ", or unknown if predictors are closely related"
-    return text if text in ("unknown", PROBABLY_UNKNOWN) else text + explained(preview)
+    return text if text in (UNKNOWN, PROBABLY_UNKNOWN) else text + explained(preview)
 
 
 def needed_words(preview: Preview) -> str | None:
@@ -104,6 +117,54 @@ def needed_words(preview: Preview) -> str | None:
     )
 
 
+MAX_IN_A_LINE = 3
+"""Most statistics whose errors are a sentence; those of more are a table."""
+
+FEW = 2
+"""Statistics whose errors stand for those of many, where there is room for one line."""
+
+MAX_ROWS = 20
+"""Most rows of a table of errors."""
+
+
+def error_table(preview: Preview) -> list[list[str]] | None:
+    """The expected errors as a table, with its head: of every statistic of every column, or of many statistics.
+
+    None where they are a sentence.
+    """
+    outputs, errors = preview.outputs, preview.half_widths
+    if errors is None or outputs is None or outputs[0] != "statistic" or len(outputs[1]) <= MAX_IN_A_LINE:
+        return None
+    labels = [*map(label_text, outputs[1])]
+    lows = [None] * len(labels) if preview.least_half_widths is None else preview.least_half_widths.T
+    texts = [error_amount(column, None, low) for column, low in zip(errors.T, lows, strict=True)]
+    if preview.layout is not None:
+        names, statistics = preview.layout
+        many = len(statistics)
+        rows = [[name, *texts[at * many : (at + 1) * many]] for at, name in enumerate(names)]
+        return [["column", *statistics], *rows[:MAX_ROWS]]
+    units = preview.output_units or (None,) * len(labels)
+    rows = [
+        [label, f"{text} {unit}" if unit and text != UNKNOWN else text]
+        for label, text, unit in zip(labels, texts, units, strict=True)
+    ]
+    return [["statistic", "expected error"], *rows[:MAX_ROWS]]
+
+
+def error_note(preview: Preview) -> str:
+    """What the errors of `error_table` are, and what they assume."""
+    text = error_level(preview.confidence).strip()
+    rows, in_rank = len(preview.outputs[1]) if preview.outputs else 0, ""
+    if preview.layout is not None:
+        (names, statistics), units = preview.layout, preview.output_units
+        rows = len(names)
+        ranked = [name for name, unit in zip(statistics, units, strict=False) if unit]
+        in_rank = f"; {', '.join(ranked)} in {RANK}" if ranked else ""
+    more = f", and of {rows - MAX_ROWS:,} more" if rows > MAX_ROWS else ""
+    wide = "" if preview.gain is None or preview.narrows_interval else ", no narrower than the current noise intervals"
+    return f"{text}{more}{in_rank}{wide}{explained(preview)}"
+
+
 def explained(preview: Preview | PlannedQuery) -> str:
     """What the expected errors leave out and what they assume, as clauses after them."""
     note = f", {preview.rank_note}" if preview.rank_note is not None else ""
@@ -113,13 +174,13 @@ def explained(preview: Preview | PlannedQuery) -> str:
 def error_words(preview: Preview, most: int = MAX_STATISTICS) -> str:
     """The expected errors alone: of the worst group, or of each of the first statistics."""
     if preview.half_widths is None:
-        return "unknown"
+        return UNKNOWN
     if preview.doubt == "probable" and np.isfinite(preview.half_widths).any():
         return PROBABLY_UNKNOWN
     outputs, (widths, least) = _described(preview, preview.half_widths, preview.least_half_widths)
     is_regression = outputs is not preview.outputs
     if is_regression and not np.isfinite(widths).any():
-        return "unknown"
+        return UNKNOWN
     return describe_error(
         widths,
         outputs,
@@ -150,8 +211,10 @@ def in_one_release(preview: Preview) -> str | None:
     if errors is None or not np.isfinite(errors).any():
         return None
     rank = f" {RANK}" if preview.error_unit == RANK else ""
+    most = MAX_STATISTICS if error_table(preview) is None else FEW
     outputs, (errors,) = _described(preview, errors)
-    return f"{error_amount(errors, outputs, units=preview.output_units)}{rank} at {preview.total_loss.words}"
+    amount = error_amount(errors, outputs, units=preview.output_units, most=most)
+    return f"{amount}{rank} at {preview.total_loss.words}"
 
 
 def _first_text(count: CountNeeded, preview: Preview) -> str:
@@ -173,13 +236,15 @@ def _first_code(count: CountNeeded, preview: Preview) -> str:
 def _row(preview: Preview) -> tuple[str, ...]:
     after = f"{format_percent_down(preview.headroom_after)} left" if preview.has_budget else NO_LIMIT
     after = after if preview.fits else "would be refused"
-    return preview.request, format_cost(preview.cost, preview.cost_fraction), describe_expected_error(preview), after
+    many = error_table(preview) is not None
+    error = error_words(preview, FEW) if many else describe_expected_error(preview)
+    return preview.request, format_cost(preview.cost, preview.cost_fraction), error, after
 
 
 def _links(preview: Preview) -> dict[str, str]:
     """Links to explanations, keyed by the fact or column that they explain."""
     ids = {
-        "expected error": "error-estimate-unavailable" if describe_expected_error(preview) == "unknown" else "",
+        ERROR: "error-estimate-unavailable" if describe_expected_error(preview) == UNKNOWN else "",
         "headroom after": "" if preview.fits else "budget-exceeded",
         "participation": "excluded-units" if preview.participation else "",
     }
@@ -189,7 +254,7 @@ def _links(preview: Preview) -> dict[str, str]:
 def _facts(preview: Preview) -> list[tuple[str, str]]:
     facts = [
         ("cost", format_cost(preview.cost, preview.cost_fraction)),
-        ("expected error", describe_expected_error(preview)),
+        (ERROR, describe_expected_error(preview)),
     ]
     if preview.cost.mu_squared and preview.cost.mu_squared < preview.total_loss.mu_squared:
         total = preview.total_loss.words

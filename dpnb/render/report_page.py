@@ -85,6 +85,9 @@ TITLE = "Disclosure statement"
 PROMISES = "What is guaranteed"
 """The section whose first paragraph stands out."""
 
+STATED = "What the curator states"
+"""The section that is a table of facts."""
+
 LIMITS = "What is not covered"
 """The section that is a list."""
 
@@ -117,9 +120,9 @@ def report_page(report: Report) -> str:
 
 def subject_of(report: Report) -> str:
     """What a statement is about, in words."""
-    if report.subject.analyst is None:
-        return f"session {report.subject.session}"
-    return f"session {report.subject.session}, the part of {report.subject.analyst}"
+    title = None if report.stated is None else report.stated.text.title
+    part = "" if report.subject.analyst is None else f", the part of {report.subject.analyst}"
+    return f"{'' if title is None else f'{title}: '}session {report.subject.session}{part}"
 
 
 def _text(text: str) -> str:
@@ -131,6 +134,13 @@ def _text(text: str) -> str:
 
 def _sections(report: Report) -> Iterable[str]:
     for number, section in enumerate(report.sections, start=1):
+        if report.stated is not None and section.title == STATED:
+            *named, since = section.paragraphs
+            facts = [(name, text) for name, _, text in (one.partition(": ") for one in named)]
+            yield _section(
+                f"s{number}", section.title, _facts("In the curator's words", facts), f"<p>{_text(since)}</p>"
+            )
+            continue
         if section.title == LIMITS:
             yield _section(f"s{number}", section.title, f"<ul>\n{''.join(map(_item, section.paragraphs))}</ul>")
             continue
@@ -155,7 +165,7 @@ def _section(name: str, title: str, *parts: str) -> str:
 
 
 def _figures(report: Report) -> Iterable[str]:
-    tables = [part for table in report.tables for part in _declared(table)]
+    tables = [part for table in report.tables for part in _declared(table)] + _versions(report)
     yield _section("guarantee", "The guarantee in figures", _facts("Guarantee and filter", _guarantee(report)))
     yield _section("tables", "The declared table" if len(report.tables) == 1 else "The declared tables", *tables)
     if report.division.parts:
@@ -203,8 +213,31 @@ def _number(number: float | None) -> str:
     return "" if number is None else display_up(number, 6)
 
 
-def _declared(table: ReportedTable) -> list[str]:
-    name = f" {table.name}" if table.name else ""
+def _versions(report: Report) -> list[str]:
+    """The versions of the table, if there are several, and the columns of those that had others."""
+    if len(report.versions) <= 1 and all(one.tables is None for one in report.versions):
+        return []
+    rows = [
+        (
+            one.version,
+            f"{one.requests:,}",
+            one.first[:16].replace("T", " "),
+            one.last[:16].replace("T", " "),
+            "as above" if one.tables is None else "below",
+        )
+        for one in report.versions
+    ]
+    others = [
+        part
+        for one in report.versions
+        for table in one.tables or ()
+        for part in _declared(table, f", version {one.version}")
+    ]
+    return [_table("Versions", ("Version", "Requests", "First (UTC)", "Last (UTC)", "Columns"), rows), *others]
+
+
+def _declared(table: ReportedTable, version: str = "") -> list[str]:
+    name = f"{f' {table.name}' if table.name else ''}{version}"
     rows = [(one.name, one.kind, one.values, one.outside, one.missing) for one in table.columns]
     head = ("Column", "Type", "Values", "Outside the bounds", "Counts as missing")
     unit = f"Table{name}: one unit is {table.unit}."

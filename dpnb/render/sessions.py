@@ -11,7 +11,7 @@ from dpnb._protocol.connection import ConnectionSnapshot
 from dpnb._protocol.snapshot import Gauge, SessionSnapshot
 from dpnb.accounting.odometers import OdometerKind
 from dpnb.errors import printable
-from dpnb.render.page import FAINT, LOUD, STYLE, as_of_now, notice_html, with_timestamp
+from dpnb.render.page import FAINT, LOUD, STYLE, as_of_now, explained_html, notice_html, with_timestamp
 
 # --- the connection ---------------------------------------------------------------------------------------------------
 
@@ -118,11 +118,18 @@ def render_html(state: SessionSnapshot) -> str:
     dimmed = f' style="{DIMMED}"' if is_dimmed else ""
     return (
         f'<div style="{STYLE}">{notice_html(state.notice)}<div><b>{escape(state.name)}</b> '
-        f'<span style="{FAINT}">{escape(state.guarantee)}; table in {escape(state.engine)}</span></div>'
+        f'<span style="{FAINT}">{escape(state.privacy_unit)}: {_promise(state)}; '
+        f"table in {escape(state.engine)}</span></div>"
         f"{connection_html(state.connection)}"
         f"<div{dimmed}>{meters}{participation}{_next(state)}{_lists(state)}"
         f'<div style="{FAINT}">{escape(state.spent)}; {as_of_now()}</div></div></div>'
     )
+
+
+def _promise(state: SessionSnapshot) -> str:
+    """What is guaranteed, in words; the exact guarantee is shown on hover and focus."""
+    words, exact = state.promise, state.guarantee
+    return escape(words) if words == exact else explained_html(words, exact)
 
 
 def mechanism_html(mechanism: Mapping[str, Any], more: str = "") -> str:
@@ -162,7 +169,8 @@ def _lists(state: SessionSnapshot) -> str:
     """The mechanisms, and the accounting details, collapsed."""
     mechanisms = _folded(MECHANISMS, _table(_mechanisms(state))) if state.mechanisms else ""
     _, in_details, words = _gauges(state)
-    spent = f"<div>Spent: {escape(words)}</div>" if words else ""
+    spent = f"<div>Guarantee: {escape(state.guarantee)}</div>"
+    spent += f"<div>Spent: {escape(words)}</div>" if words else ""
     sections = (_folded(f"{title}: {note}" if note else title, _table(rows)) for title, note, rows in _sections(state))
     return mechanisms + _folded(DETAILS, "".join([*map(_meter, in_details), spent, *sections]))
 

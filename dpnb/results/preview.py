@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 import numpy as np
 
@@ -149,6 +149,8 @@ class Preview(Unreleased, Displayed):
     clearness : float or None
         For a regression whose errors are forecast for typical values, how clear the predictors' variation is of the
         noise, in proportion to mu: below `CLEAR`, coefficients are unknown where predictors are related closely.
+    layout : tuple of (tuple of str, tuple of str) or None
+        Columns and statistics, if the outputs are every statistic of every column; None otherwise.
     parts : tuple of (str, str)
         The price of each part, in words, if the release makes several charges one after another.
     output_units : tuple of str or None
@@ -199,6 +201,7 @@ class Preview(Unreleased, Displayed):
     left_out: tuple[tuple[str, str], ...] = ()
     parts: tuple[tuple[str, str], ...] = ()
     clearness: float | None = None
+    layout: tuple[tuple[str, ...], tuple[str, ...]] | None = None
 
     _kind = "a preview"
 
@@ -206,8 +209,8 @@ class Preview(Unreleased, Displayed):
         return self.description
 
     @property
-    def doubt(self) -> Literal["", "possible", "probable"]:
-        """Whether the coefficients of a regression may be unknown: typical predictors are clearer than real ones."""
+    def doubt(self) -> str:
+        """Whether the coefficients of a regression are unknown: "possible" or "probable"; empty otherwise."""
         if self.clearness is None or self.clearness >= CLEAR:
             return ""
         return "possible" if self.clearness >= HARDLY_CLEAR else "probable"
@@ -235,16 +238,7 @@ class Preview(Unreleased, Displayed):
         """
         if self.half_widths is None or self.current_half_widths is None or not self.cost.mu_squared:
             return None
-        now, then = self.current_half_widths, self.half_widths
-        if not (self.outputs and self.outputs[0] == "statistic"):
-            now, then = now.reshape(-1, 1), then.reshape(-1, 1)
-        known = np.isfinite(now)
-        if (np.isfinite(then) & ~known).any():
-            return 1.0
-        widest = np.max(now, axis=0, initial=0, where=known)
-        with np.errstate(invalid="ignore"):
-            gains = 1 - np.max(then, axis=0, initial=0, where=known) / widest
-        return float(np.max(gains, initial=0, where=widest > 0))
+        return gain(self.current_half_widths, self.half_widths, self.outputs)
 
     @property
     def expected_error(self) -> float | None:
@@ -262,6 +256,19 @@ class Preview(Unreleased, Displayed):
             return None
         index = pandas_index(self.names, self.keys, self.outputs)
         return pd.Series(self.half_widths.ravel().copy(), index=index, name="expected error")
+
+
+def gain(now: Cells, then: Cells, outputs: tuple[str, tuple[Key, ...]] | None) -> float:
+    """How much narrower the widest interval becomes, as a fraction of its width now: see `Preview.gain`."""
+    if not (outputs and outputs[0] == "statistic"):
+        now, then = now.reshape(-1, 1), then.reshape(-1, 1)
+    known = np.isfinite(now)
+    if (np.isfinite(then) & ~known).any():
+        return 1.0
+    widest = np.max(now, axis=0, initial=0, where=known)
+    with np.errstate(invalid="ignore"):
+        gains = 1 - np.max(then, axis=0, initial=0, where=known) / widest
+    return float(np.max(gains, initial=0, where=widest > 0))
 
 
 @dataclass(frozen=True, repr=False)

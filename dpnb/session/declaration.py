@@ -37,6 +37,7 @@ from dpnb._core.tables import UnreadTables
 from dpnb.accounting.budget import Budget
 from dpnb.errors import DpnbError, InvalidValueError, SchemaError
 from dpnb.ledger import MEMORY
+from dpnb.results.disclosure.stated import STATED, StatementText
 from dpnb.schema import ColumnType
 from dpnb.session.toml_file import NOT_STATED, KeyPath, TomlFile, near, read_toml
 
@@ -131,6 +132,8 @@ class Declaration(TomlFile):
         self._refuse_placeholders()
         self.refuse_keys(self.content, self.known, ())
         arguments = {**self.content, "budget": self._budget(), "schema": self._schema()}
+        if "statement" in arguments:
+            arguments["statement"] = self._statement()
         return {**arguments, "ledger": self._ledger()}
 
     # --- arguments written as TOML tables ------------------------------------------------------------------------
@@ -148,6 +151,14 @@ class Declaration(TomlFile):
             )
         make = Budget.gdp if "mu" in entry else Budget.pure if entry.keys() == {"pure_epsilon"} else Budget
         return self._construct(make, _parameters(make), entry, ("budget",))
+
+    def _statement(self) -> StatementText:
+        entry, at = self.content["statement"], ("statement",)
+        if not isinstance(entry, dict):
+            rule = "must be a table of texts"
+            example = "write a line [statement] and below it for example title = 'Stays in hospitals'"
+            raise self.fault(InvalidValueError, at, f"statement: {rule}; got {entry!r}; {example}")
+        return self._construct(StatementText, dict.fromkeys(STATED, False), entry, at)
 
     def _schema(self) -> Any:
         schema = self.content["schema"]

@@ -73,7 +73,7 @@ def headroom_gauge(account: Accountant, filter_: Filter) -> Gauge:
         of, beside = limit.words, f"Of the whole budget {whole} is left. "
     return Gauge(
         id="headroom",
-        label=participation.WORST_CASE if account.individual else "Headroom",
+        label=participation.WORST_CASE if account.individual else "Budget left",
         kind="remaining",
         value=headroom,
         text=participation.remaining_description(account) or f"{left} left{'' if limit is None else f' of {of}'}",

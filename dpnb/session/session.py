@@ -11,17 +11,18 @@ import os
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, Required, Self, TypedDict, Unpack
+from typing import Any, Self, Unpack
+
+import msgspec
 
 from dpnb._core import registry
 from dpnb._core.accountant.accountant import Accountant
+from dpnb._core.accountant.declaring import expected_tables, refuse_changed
 from dpnb._core.core import SessionCore
 from dpnb._core.ledger_metadata import (
     MOCK_DATA,
     NOT_PRIVATE,
     LedgerMetadata,
-    expected_tables,
-    refuse_changed,
     with_limit,
 )
 from dpnb._core.options import (
@@ -50,13 +51,15 @@ from dpnb.accounting.exact import Number
 from dpnb.accounting.guarantee import FilterName
 from dpnb.accounting.individual import OnExhausted
 from dpnb.ledger import MEMORY
+from dpnb.ledger.stated import label_in, state
 from dpnb.mechanisms.randomness import NoiseSource, NotPrivateSeededSource, SystemNoiseSource
 from dpnb.progress import Stage, at, work
 from dpnb.required import explains_missing
-from dpnb.schema import DeclaredColumn
+from dpnb.results.disclosure.stated import StatementText, checked_label, checked_text
 from dpnb.session import rehearsal
 from dpnb.session.base import BaseSession
 from dpnb.session.declaration import read_declaration
+from dpnb.session.options import Columns, Sampled, SessionOptions
 
 # --- libraries that take long to import -------------------------------------------------------------------------------
 
@@ -69,38 +72,6 @@ def import_libraries() -> None:
 
 
 # --- a session --------------------------------------------------------------------------------------------------------
-
-
-Columns = Mapping[str, DeclaredColumn]
-
-
-Sampled = Literal["population", "census"] | Number
-"""What the units of a table are: see `Session`."""
-
-
-class SessionOptions(TypedDict, total=False):
-    """The named arguments of `Session`, for `Session.rehearse`."""
-
-    name: Required[str]
-    budget: Required[Budget | None]
-    schema: Required[Columns | Mapping[str, Columns]]
-    privacy_unit: str | None
-    max_rows_per_unit: int | Mapping[str, int] | None
-    max_groups_per_unit: int | Mapping[str, int] | None
-    max_rows_per_group: int | Mapping[str, int] | None
-    max_norm_per_unit: float | Mapping[str, float] | None
-    unit_type: UnitType | None
-    missing: Sequence[str]
-    public_size: int | None
-    public_rows: int | Mapping[str, int] | None
-    sampled: Sampled | None
-    version: str
-    ledger: str | os.PathLike[str] | None
-    filter: FilterName
-    accounting: Accounting
-    on_exhausted: OnExhausted | None
-    odometer_delta: Number | None
-    not_private_test_seed: int | None
 
 
 class Session(BaseSession):
@@ -128,8 +99,8 @@ class Session(BaseSession):
         The columns that queries may use; for several tables, a mapping from table names to such mappings.  A column
         that cannot match the type declared by the table's container, such as one of texts in polars declared as
         `Bounded`, is refused; where pandas may have inferred the type there is a warning instead, and ``python -m dpnb
-        check`` shows the curator whether the rows match.  Columns can be added
-        later: see `ledger`.
+        check`` shows the curator whether the rows match.  It can change with
+        `version`, and columns can be added: see `ledger`.
     privacy_unit : str, optional
         The column that identifies the privacy unit of a row; if omitted, each row is a unit.
     max_rows_per_unit : int, optional
@@ -160,20 +131,29 @@ class Session(BaseSession):
         What the units are, for population intervals: a random sample of a large population (the default), all of the
         population, or a random sample of this fraction of it.  It follows from the design of the data, is never
         computed from the table, and is stated in the disclosure statement; a ledger keeps what it was created with.
+    statement : StatementText or mapping of str to str, optional
+        What the :doc:`disclosure statement </how-to/disclosure-statement>` says in the curator's own words, such as the
+        purpose and the legal basis.  The ledger keeps it; another one replaces it at any time, and the statement says
+        when.
+    unit_label : str, optional
+        A word for one unit where it is named in words, such as ``"patient"`` for the column ``patient_id``; kept and
+        replaced like `statement`.
     version : str, default "1"
-        Version of the table; the curator changes it when the table changes.  The spending is kept, answers are not
-        reused.  The guarantee of individual accounting assumes this: what each unit has paid is computed from the
-        table, so a changed table under an old version loses the record of what was paid.  A table that an engine reads
-        again must not change under an old version either, nor while it is read: a query may read it more than once.
+        Version of the table; the curator changes it when the table or its columns change. The spending is kept, answers
+        are not reused. The guarantee of individual accounting assumes this: what each unit has paid is computed from
+        the table, so a changed table under an old version loses the record of what was paid. A table that an engine
+        reads again must not change under an old version either, nor while it is read: a query may read it more than
+        once.
         If the engine reports which local files it reads, a digest of their device, inode and time of change is stored
         in the ledger: a file that was changed, replaced, copied or moved is refused under an old version, when the
         session is created and before each charge.
     ledger : str or path, optional
         The file that records all charges; by default ``<name>.dpnb`` in the working directory, beside the notebook.
-        Until something is charged a session on it may declare anything.  Then privacy unit, limits, budget and filter
-        stay, and so do the declared columns; columns can be added to `schema` at any time, under names that no other
-        table has.  They do not decide which rows of a unit count, except among rows that are equal in the first
-        columns.  A session may leave added columns out, and cannot use them then (not under individual accounting).
+        Until something is charged a session on it may declare anything.  Then privacy unit, budget and filter stay.
+        Columns and limits stay for a `version` of which something was requested; a new one may have others.  Columns
+        can be added at any time, under names that no other table has.  They do not decide which rows of a unit count,
+        except among rows that are equal in the first columns.  A session may leave added columns out, and cannot use
+        them then (not under individual accounting).
     filter : {"gdp", "zcdp", "rdp", "approx-dp", "rogers", "basic"}, default "gdp"
         The filter that enforces the budget: ``"gdp"`` (Smith and Thakurta 2022; the default, which admits the most
         queries), ``"zcdp"``, ``"rdp"`` (Feldman and Zrnic 2021), ``"approx-dp"`` (Whitehouse et al. 2023), ``"rogers"``
@@ -201,7 +181,7 @@ class Session(BaseSession):
         If an argument is invalid, an engine's plan of the table shows that its rows may differ between reads, or files
         of the table have changed under an old version.
     LedgerError
-        If the file is not a ledger, or something was charged to it under another declaration.
+        If the file is not a ledger, or something was charged to it, or for this version, under another declaration.
 
     Notes
     -----
@@ -248,6 +228,8 @@ class Session(BaseSession):
         public_size: int | None = None,
         public_rows: int | Mapping[str, int] | None = None,
         sampled: Sampled | None = None,
+        statement: StatementText | Mapping[str, str] | None = None,
+        unit_label: str | None = None,
         version: str = "1",
         ledger: str | os.PathLike[str] | None = None,
         filter: FilterName = "gdp",
@@ -273,7 +255,7 @@ class Session(BaseSession):
         warn_of_texts(tables.schemas, limit)
         warn_of_units(tables.schemas, None if privacy_unit is None else str(privacy_unit))
         warn_of_types(table.tables, tables.schemas)
-        drawn = checked_sampled(sampled)
+        drawn, text, label = checked_sampled(sampled), checked_text(statement), checked_label(unit_label)
         public = PublicSizes(size, checked_rows(public_rows, tables.units, size))
         exhausted = checked_accounting(accounting, on_exhausted)
         tables.clips_units = exhausted == "clip"
@@ -286,7 +268,7 @@ class Session(BaseSession):
         metadata = LedgerMetadata(name, tables, notice, exhausted).to_dict()
         individual, enforced = exhausted is not None, filter_of(limit, filter)
         with work(Stage.READING):
-            tables.follow(expected := expected_tables(path, metadata))
+            tables.follow(expected := expected_tables(path, metadata, version))
             tables.read(table)
             if exhausted is not None:
                 tables.opened.refuse_individual(exhausted)
@@ -295,6 +277,8 @@ class Session(BaseSession):
                 account = Accountant.open(path, limit, metadata, enforced, size, **how)
                 refuse_changed(account.ledger, expected)
                 tables.check_files(account.ledger, version)
+                state(account.ledger, version, None if text is None else msgspec.to_builtins(text), label)
+                tables.label_units(label_in(account.ledger))
         core = SessionCore(
             id=_identity(path, id(self)),
             name=name,

@@ -44,6 +44,7 @@ from dpnb.session.gauges import (
 RELEASES_SHOWN = 50
 REQUESTS_SHOWN = 20
 """Requests for budget."""
+PROMISE = "what all answers together reveal about one unit is limited, whatever is asked"
 NO_LIMIT = "no budget"
 POINTS_SHOWN = 120
 BUDGET_AXIS = "Budget spent"
@@ -97,6 +98,7 @@ def snapshot(session: HasCore, *, compared: bool = False) -> protocol.SessionSna
             notice_explanation=_notice_explanation(core.notice),
             connection=connection_of(core.connection),
             guarantee=core.guarantee,
+            promise=promise_of(core),
             headlines=_headlines(headroom, spent, loss, comparison),
             filter=account.guarantee.filter_name,
             gauges=[headroom, *([] if reserve is None else [reserve]), loss],
@@ -123,6 +125,11 @@ def snapshot(session: HasCore, *, compared: bool = False) -> protocol.SessionSna
             refusals=list(log.refusals),
             budget_requests=_budget_requests(account),
         )
+
+
+def promise_of(core: SessionCore) -> str:
+    """The guarantee for a reader who knows none of its terms; the guarantee itself where there is no budget."""
+    return PROMISE if core.account.guarantee.has_budget else core.guarantee
 
 
 def _budget_requests(account: Accountant) -> list[protocol.BudgetRequestEntry]:
@@ -208,6 +215,7 @@ def unreadable_snapshot(session: HasCore, error: DpnbError) -> protocol.SessionS
         notice_explanation=explanation_for(error).id,
         connection=connection_of(core.connection),
         guarantee=core.guarantee,
+        promise=core.guarantee,
         headlines=[protocol.Headline(id="remaining", text="unknown")],
         filter=core.account.guarantee.filter_name,
         gauges=[],
@@ -250,11 +258,11 @@ STEP_TAKEN = "taken"
 
 def log_entry(one: LoggedRequest) -> protocol.LogEntry:
     """One request of the log; the sums of a regression's step are of no use to a reader, and are not described."""
-    answer, regression = one.answer or NO_ANSWER, one.query.removeprefix(STEP_OF)
-    is_step = regression != one.query
+    answer, is_step = one.answer or NO_ANSWER, one.query.startswith(STEP_OF)
     return protocol.LogEntry(
         id=one.id,
-        query=f"{regression}: a step towards its coefficients" if is_step else one.query,
+        query=one.query,
+        title=one.title,
         cost=one.cost,
         mu=one.mu,
         cost_fraction=None if math.isnan(one.cost_fraction) else format_percent_up(one.cost_fraction),
@@ -271,7 +279,7 @@ def log_entry(one: LoggedRequest) -> protocol.LogEntry:
 
 def _cell(cell_id: str, cost: CellCost, log: RequestLog, name: str) -> protocol.CellBadge:
     """What the queries of one notebook cell were charged."""
-    queries = "; ".join(dict.fromkeys(one.query for one in log.by_id(cost.ids[-QUERIES_NAMED:])))
+    queries = "; ".join(dict.fromkeys(one.title for one in log.by_id(cost.ids[-QUERIES_NAMED:])))
     others = "; and others" if len(cost.ids) > QUERIES_NAMED else ""
     if math.isnan(cost.cost_fraction):
         text = "a loss that implies no mu" if cost.loss is None else format_cost(cost.loss, cost.cost_fraction)
@@ -349,4 +357,4 @@ def _point_description(one: LoggedRequest | None) -> str:
     cost = one.cost
     if not math.isnan(one.cost_fraction):
         cost = f"{format_percent_up(one.cost_fraction)} of the budget ({one.cost})"
-    return f"{one.id}. {one.query}: {cost}{'' if one.status == 'released' else f', {one.status}'}"
+    return f"{one.id}. {one.title}: {cost}{'' if one.status == 'released' else f', {one.status}'}"

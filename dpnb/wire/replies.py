@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
 
 
@@ -45,6 +47,13 @@ class Refused(
 AnyReply = Done | Refused
 
 
+class EarlierColumns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The columns and limits that were declared for a version of the table before those of the present one."""
+
+    last: Annotated[int, msgspec.Meta(gt=0)]  # number of the last row about them
+    metadata: dict[str, str]  # those of the ledger that are about columns and limits
+
+
 class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A table, as an analyst may know it: the answer of ``GET /v3/tables/<table>``."""
 
@@ -60,6 +69,7 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     mode: str = "pooled"  # how the budget is divided: ``reserved`` or ``pooled``
     part: int = 0  # row that granted the analyst's part, in pooled mode with caps; 0 for none
     engine: str = "memory"  # the engine that holds the rows, in words
+    earlier: tuple[EarlierColumns, ...] = ()  # what other versions of the table declared; in order
 
 
 class Changed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -328,3 +328,14 @@ def test_the_example_passes_on_the_real_table(tmp_path: Path) -> None:
     for values, fine in (('["0", "25", "50", "95", "100"]', True), ("[0, 1, 2]", False)):
         mistaken.write_text(EXAMPLE.read_text("utf-8").replace("[0, 25, 50, 95, 100]", values))
         assert check(str(mistaken), [str(file)]).fine is fine
+
+
+def test_a_few_dates_after_the_last_one_are_counted_aloud(tmp_path: Path) -> None:
+    table = {"seen": pd.to_datetime("2025-01-01") + pd.to_timedelta([4 * number for number in range(100)], unit="D")}
+    seen = 'seen = {{ type = "dates", first = 2025-01-01, last = {} }}'
+    made = checked(tmp_path, seen.format("2026-01-25"), table)
+    told = said(made, to_fix=False)
+    assert "column 'seen': 2 of 100 dates are after 2026-01-25 and count as if they were on that day" in told
+    assert made.fine
+    made = checked(tmp_path, seen.format("2026-12-31"), table)
+    assert "dates are after" not in said(made, to_fix=False)

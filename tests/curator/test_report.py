@@ -20,7 +20,7 @@ from dpnb.ledger import RequestOrigin, node_of, requested_by
 from dpnb.ledger.replica import ReplicaLedger
 from dpnb.ledger.shared_rows import SharedRows
 from dpnb.results.disclosure.report import SCHEMA_FILE, Report, report_schema
-from dpnb.service.opening import AnalystSession
+from dpnb.service.analysts import AnalystSession
 from dpnb.session.base import BaseSession
 from dpnb.session.disclosure.building import report_of_ledger
 from dpnb.session.disclosure.division import StatementScope
@@ -61,7 +61,7 @@ def test_the_schema_refuses_what_is_no_statement(ledger: str) -> None:
     for name in content:
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate({key: value for key, value in content.items() if key != name}, schema)
-    for change in ({"more": 1}, {"format": 2}, {"releases": 3}, {"source": {**content["source"], "rows": "many"}}):
+    for change in ({"more": 1}, {"format": 3}, {"releases": 3}, {"source": {**content["source"], "rows": "many"}}):
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate({**content, **change}, schema)
         with pytest.raises(InvalidValueError, match="must be a disclosure statement"):

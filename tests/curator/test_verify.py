@@ -213,7 +213,7 @@ def test_statements_that_cannot_be_read(
         "empty": b"",
         "no text": b"\xff\xfe",
         "other JSON": b"[1, 2]",
-        "a field twice": data.replace('"format": 1,', '"format": 1, "format": 1,').encode(),
+        "a field twice": data.replace('"format": 2,', '"format": 2, "format": 2,').encode(),
         "a page without data": page.replace('id="dpnb-statement"', "").encode(),
         "a page with data twice": page.replace("</body>", '<template id="dpnb-statement"></template></body>').encode(),
         "deep": b"[" * 100_000,

@@ -70,6 +70,7 @@ from dpnb._request import (
 )
 from dpnb._target import target_from
 from dpnb.accounting.losses import GDP, PureGDP
+from dpnb.curator.redaction import redact
 from dpnb.errors import LedgerError
 from dpnb.ledger import Ledger, RequestOrigin, requested_by
 from dpnb.ledger.charge import (
@@ -80,7 +81,9 @@ from dpnb.ledger.charge import (
     GRANT,
     KINDS,
     ORIGIN_COLUMNS,
+    REDACTION,
     RESERVED_COLUMNS,
+    STATEMENT,
     VERSION,
     chained_hash,
     digest,
@@ -272,6 +275,8 @@ def test_what_a_ledger_holds_is_part_of_the_format(tmp_path: Path) -> None:
         ACT,
         BUDGET_REQUEST,
         VERSION,
+        STATEMENT,
+        REDACTION,
     }  # as below
     for name, content in found.items():
         assert content == STORED["ledger"][name], name
@@ -304,10 +309,10 @@ def test_parts_of_a_budget_and_acts_are_part_of_the_format(tmp_path: Path) -> No
 
 
 def test_a_changed_declaration_is_part_of_the_format(tmp_path: Path) -> None:
-    def opened(**columns: dpnb.Bounded) -> dpnb.Session:
+    def opened(version: str = "7", **columns: dpnb.Bounded) -> dpnb.Session:
         budget, ledger = dpnb.Budget.gdp("0.5"), tmp_path / "clinic.dpnb"
         table = pd.DataFrame({"age": [1], "size": [1]})
-        return dpnb.Session(table, name="clinic", budget=budget, schema=columns, version="7", ledger=ledger)
+        return dpnb.Session(table, name="clinic", budget=budget, schema=columns, version=version, ledger=ledger)
 
     first = opened(age=dpnb.Bounded(0, 9))
     first.frame.count().release(mu="0.1")
@@ -317,6 +322,27 @@ def test_a_changed_declaration_is_part_of_the_format(tmp_path: Path) -> None:
     schema = f'{{"age":{bounded % "9.0"},"size":{bounded % "5.0"}}}'
     metadata = {**created.metadata, "schema": schema, "added": '[["","size"]]'}
     assert row.launch == {"metadata": metadata, "parameters": created.parameters}
+    row = opened("8", age=dpnb.Bounded(0, 4)).ledger.charges()[-1]
+    assert (row.kind, row.node, row.query_key, row.table_version, row.loss) == ("version", " files", "", "8", GDP(0))
+    metadata = {**created.metadata, "schema": f'{{"age":{bounded % "4.0"}}}'}
+    assert row.launch == {"metadata": metadata, "parameters": created.parameters}
+
+
+def test_what_the_curator_states_and_the_key_of_the_redacted_ledger_are_part_of_the_format(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"name": "clinic", "budget": dpnb.Budget.gdp("0.5"), "version": "7"}
+    options |= {"schema": {"age": dpnb.Bounded(0, 9)}, "ledger": tmp_path / "clinic.dpnb"}
+    table = pd.DataFrame({"age": [1]})
+    dpnb.Session(table, statement={"purpose": "research"}, unit_label="stay", **options).ledger.close()
+    redact(str(tmp_path / "clinic.dpnb"), str(tmp_path / "redacted.dpnb"))
+    with closing(Ledger.read_only_copy(tmp_path / "clinic.dpnb")) as ledger:
+        stated, key = ledger.charges()
+    assert [(row.kind, row.node, row.query_key, row.loss) for row in (stated, key)] == [
+        ("statement", " files", "", GDP(0)),
+        ("redaction", " files", "", GDP(0)),
+    ]
+    assert (stated.table_version, key.table_version) == ("7", "")
+    assert stated.launch == {"text": {"purpose": "research"}, "unit_label": "stay"}
+    assert [(name, len(text)) for name, text in (key.launch or {}).items()] == [("key", 64)]
 
 
 def test_requests_for_budget_and_decisions_are_part_of_the_format(tmp_path: Path) -> None:

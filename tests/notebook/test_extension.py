@@ -208,7 +208,10 @@ def test_below_the_cell_that_made_a_session_stands_once_for_what_its_promise_hol
     inside = session.delegate(share=0.1, name="inside")
     extension.say_promises(None)
     said = capsys.readouterr().out
-    assert said == "dpnb session promised: 1-GDP, for one person (at most 3 rows)\n"
+    assert said == (
+        "dpnb session promised: for one person (at most 3 rows), what all answers together reveal about one unit is "
+        "limited, whatever is asked\n"
+    )
     extension.say_promises(None)
     assert capsys.readouterr().out == ""
     assert inside.headroom == 1.0

@@ -142,7 +142,9 @@ def test_population_intervals_are_thin_lines_around_the_estimates(frame: Any) ->
         ends["population_high"].tolist()
     )
     assert lines.error_y.thickness < answer.plot().data[0].error_y.thickness
-    assert "thin lines are population intervals" in answer.plot().layout.title.text.replace("<br>", " ")
+    assert "thin lines are population intervals" in " ".join(
+        re.sub(r"<[^>]*>", " ", answer.plot().layout.title.text).split()
+    )
 
 
 def colours(node: Any) -> Iterator[str]:

@@ -42,7 +42,7 @@ SPOKEN = {
     "mean of docvis limited to 0 to 30": lambda df: df["docvis"].clip(0, 30).mean(),
     "mean of docvis (2 where missing)": lambda df: df["docvis"].fillna(2).mean(),
     "mean of docvis, by month of seen (Europe/Vienna)": lambda df: df.groupby(df["seen"].dt.month)["docvis"].mean(),
-    "count of rows, by seen in 2 ranges (local time)": lambda df: dpnb.cut(df["seen"], EDGES).value_counts(),
+    "count of rows, by seen in 2 ranges (Europe/Vienna)": lambda df: dpnb.cut(df["seen"], EDGES).value_counts(),
     "count of rows, by age in 8 ranges": lambda df: df["age"].plot.hist(bins=8),
     "median of docvis, by old (age in 2 ranges)": lambda df: (
         df.assign(old=dpnb.cut(df["age"], [25, 45, 65])).groupby("old")["docvis"].median()
@@ -73,6 +73,9 @@ def test_a_lookup_keeps_the_text_that_says_what_it_is_made_from(df: Any) -> None
 def test_bins_between_days_of_a_zone_are_named_by_the_days(df: Any) -> None:
     answer = dpnb.cut(df["seen"], EDGES).value_counts().release(mu=0.1)
     assert list(answer.index) == ["[2024-01-01, 2024-04-01]", "(2024-04-01, 2024-07-01]"]
-    assert "seen (local time)" in repr(answer)
+    assert "seen (Europe/Vienna)" in repr(answer)
+    named = dpnb.cut(df["seen"], EDGES, labels=["winter", "spring"]).value_counts()
+    assert spoken_title(named.plan, named.view) == "count of rows, by seen in 2 ranges"
     hours = dpnb.cut(df["seen"], ["2024-01-01", "2024-04-01T12:00"]).value_counts().release(mu=0.1)
+    assert "Vienna" not in repr(hours)  # each label states its distance from UTC
     assert list(hours.index) == ["[2024-01-01T00:00:00+01:00, 2024-04-01T12:00:00+02:00]"]

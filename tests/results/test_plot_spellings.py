@@ -69,10 +69,20 @@ def test_the_figure_says_where_it_is_not_of_the_kind_of_pandas(answer: Any) -> N
     assert "instead" not in answer.plot.bar().layout.title.text
 
 
-def test_a_query_refuses_with_the_call(answer: Any) -> None:
-    del answer
+def test_a_query_is_drawn_when_it_is_released() -> None:
     session = dpnb.Session.rehearse(
         name="u", budget=dpnb.Budget(epsilon=1, delta=1e-6), schema={"g": dpnb.Categories(["a", "b"])}
     )
-    with pytest.raises(RequestError, match=r"\.release\(share=0\.01\)\.plot\(\)"):
-        session.frame["g"].value_counts().plot.bar()
+    query = session.frame["g"].value_counts()
+    drawn = query.plot.bar(title="Groups")
+    assert drawn.description.endswith("then .plot(title='Groups', kind='bar')")
+    assert session.headroom == 1
+    figure = drawn.release(mu=0.1)
+    assert query.plot().to_plotly_json()["data"] == figure.to_plotly_json()["data"]  # it was released
+    assert "Groups" in figure.layout.title.text
+    assert figure.to_plotly_json()["data"] == query.answer.plot.bar().to_plotly_json()["data"]
+    left = session.headroom
+    for refused in (lambda: query.plot.box(), lambda: query.plot(color="red"), lambda: query.plot.bar(kind="pie")):
+        with pytest.raises((RequestError, AnswerAttributeError, TypeError)):
+            refused()
+    assert session.headroom == left

@@ -114,12 +114,30 @@ def test_a_refusal_of_rows_of_rank_says_so() -> None:
 def test_compact_errors_in_rank_name_their_unit() -> None:
     frame = opened().frame
     shown = str(frame["los"].describe().preview(share=0.05))
-    assert len(re.findall(r"(?:min|25%|50%|75%|max) ± [\d,.]+ rows of rank", shown)) == 5
-    assert re.search(r"count ± [\d,.]+,", shown)
+    assert len(re.findall(r"^ +(?:min|25%|50%|75%|max) +± [\d,.]+ rows of rank$", shown, re.MULTILINE)) == 5
+    assert re.search(r"^ +count +± [\d,.]+$", shown, re.MULTILINE)
     option = make_state(frame.describe()).options[-1]
-    assert re.search(r"max ± [\d,.]+ rows of rank", option.error)
+    assert option.errors is not None
+    assert option.errors[0] == ["statistic", "expected error"]
+    assert re.fullmatch(r"max ± [\d,.]+ rows of rank", " ".join(option.errors[-1]))
     answer = frame["los"].max().release(share=0.05)
     assert re.search(r"in one release: +± [\d,.]+ rows of rank at mu", str(answer.preview(share=0.3)))
+
+
+def test_errors_of_a_description_are_a_table() -> None:
+    schema = {"age": dpnb.Bounded(0, 99), "los": dpnb.Bounded(0, 60)}
+    session = dpnb.Session.rehearse(name="stays", budget=BUDGET, schema=schema, public_size=4000)
+    query = session.frame.describe()
+    option = make_state(query).options[-1]
+    assert option.errors is not None
+    assert option.errors[0] == ["column", "count", "mean", "std", "min", "25%", "50%", "75%", "max"]
+    assert [row[0] for row in option.errors[1:]] == ["age", "los"]
+    assert "; min, 25%, 50%, 75%, max in rows of rank, " in option.error
+    shown = str(query.preview(mu=0.1)).splitlines()
+    head = next(at for at, line in enumerate(shown) if line.split() == option.errors[0])
+    assert "expected error:  at 95% (noise); " in shown[head - 1]
+    assert shown[head + 1].split()[0] == "age"
+    assert "and 14 more" in str(query.preview(mu=[0.1, 0.2]))
 
 
 def test_an_error_of_more_rows_than_there_are_is_unknown() -> None:
@@ -131,7 +149,7 @@ def test_an_error_of_more_rows_than_there_are_is_unknown() -> None:
     assert "unknown" in str(query.preview(**at))
     assert "rows of rank" not in str(query.preview(**at))
     assert "rows of rank" in str(query.preview(mu=0.1))
-    assert "max unknown" in str(session.frame["los"].describe().preview(**at))
+    assert re.search(r"max +unknown", str(session.frame["los"].describe().preview(**at)))
     assert "max unknown" in str(session.plan([session.frame["los"].describe()]).preview(**at))
     public = opened(public_rows=ROWS).frame["los"].median()
     assert "unknown" in str(public.preview(mu="0.0005"))

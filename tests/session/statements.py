@@ -73,23 +73,21 @@ def used(session: BaseSession) -> BaseSession:
 
 
 class Divided:
-    """A ledger whose budget is divided among Ana and Bob, each of whom has made requests."""
+    """A ledger whose budget is divided among two analysts, Ana and Bob, each of whom has made requests."""
 
-    def __init__(self, path: Path, mode: Mode) -> None:
+    def __init__(self, path: Path, mode: Mode, names: tuple[str, str] = ("ana", "bob")) -> None:
         self.session, self.mode = opened(path, budget=EVERYTHING), mode
         self.core = self.session._core
         self.path = str(path)
         with requested_by(RequestOrigin("(settings)")):
             half = share_of(whole_of(self.core.account), exact(0.5))
-            self.parts = {
-                name: grant(self.core.account, "analyst", name, mode, half, version="1") for name in ("ana", "bob")
-            }
-            move_cap(self.core.account, self.parts["ana"], share_of(half, exact(0.9)), version="1")
+            self.parts = {name: grant(self.core.account, "analyst", name, mode, half, version="1") for name in names}
+            move_cap(self.core.account, self.parts[names[0]], share_of(half, exact(0.9)), version="1")
         self.analysts = {name: BaseSession(self.core.for_analyst(part)) for name, part in self.parts.items()}
-        with requested_by(RequestOrigin("ana")):
-            used(self.analysts["ana"])
-        with requested_by(RequestOrigin("bob")):
-            self.analysts["bob"].frame["age"].sum().release(mu=0.07)
+        with requested_by(RequestOrigin(names[0])):
+            used(self.analysts[names[0]])
+        with requested_by(RequestOrigin(names[1])):
+            self.analysts[names[1]].frame["age"].sum().release(mu=0.07)
         with requested_by(RequestOrigin("carol")):
             freeze(self.core.account, "a review <i>soon</i>", version="1")
             unfreeze(self.core.account, version="1")

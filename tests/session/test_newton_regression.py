@@ -316,7 +316,7 @@ def test_the_log_of_the_panel_does_not_describe_the_sums_of_a_step() -> None:
     (count, *steps) = [log_entry(one) for one in session._core.log.latest(5)]
     assert count.query == "count of rows"
     assert count.error is not None
-    assert {(one.query, one.estimate, one.error) for one in steps} == {
+    assert {(one.title, one.estimate, one.error) for one in steps} == {
         ("logistic regression of y on x: a step towards its coefficients", "taken", None)
     }
 

@@ -130,7 +130,7 @@ def test_a_ledger_refuses_another_table_of_a_zone_and_takes_its_own_back(tmp_pat
         dpnb.Dates("2024-01-01", "2024-12-31", zone="Europe/Paris"),
         dpnb.Dates("2024-01-01", "2024-12-31"),
     ):
-        with pytest.raises(LedgerError, match="another schema"):
+        with pytest.raises(LedgerError, match="used with another declaration"):
             opened(other, tmp_path / "clinic.dpnb")
     again = dpnb.Dates("2024-01-01", "2024-12-31", zone="Europe/Berlin", offsets=BERLIN.offsets)
     opened(again, tmp_path / "clinic.dpnb")

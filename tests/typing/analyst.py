@@ -23,6 +23,7 @@ from dpnb.interactive.noise_reduction import NoiseReduction
 from dpnb.interactive.partition import Partition
 from dpnb.interactive.threshold.scan import ThresholdScan
 from dpnb.ledger import Charge, Ledger
+from dpnb.query.arranged import ArrangedQuery
 from dpnb.query.newton import NewtonRegression
 from dpnb.query.regression import RegressionQuery
 from dpnb.results.answer import History
@@ -196,7 +197,7 @@ assert_type(session.plan([mean], mu=0.1).release(), BatchAnswer)
 assert_type(dpnb.crosstab(frame["site"], frame["x"] > 1, margins=True).release(mu=0.1), TableWithMargins)
 largest = frame.groupby("site").size().top(2)
 assert_type(largest, LargestGroups)
-assert_type(frame["site"].value_counts().idxmax(), LargestGroups)
+assert_type(frame["site"].value_counts().idxmax(), LargestGroups | ArrangedQuery)
 assert_type(largest.preview(epsilon=0.1), SelectionPreview)
 assert_type(largest.preview(within=30), SelectionPreview)
 assert_type(largest.preview(), SelectionPreviews)

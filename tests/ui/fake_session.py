@@ -83,10 +83,11 @@ class Budget:
             "notice_explanation": self.notice and "rehearsal",
             "connection": None,
             "guarantee": "(1, 1e-06)-DP, enforced as 0.2117-GDP, for one row",
+            "promise": "what all answers together reveal about one unit is limited, whatever is asked",
             "headlines": [{"id": "remaining", "text": text}],
             "filter": "gdp",
             "gauges": [
-                {"id": "headroom", "label": "Headroom", "description": description, **gauge},
+                {"id": "headroom", "label": "Budget left", "description": description, **gauge},
                 {"id": "mixture", "label": "Odometer", "description": "With confidence 99.9999% ...", **used},
             ],
             "filters": filters(self.left),
@@ -119,5 +120,8 @@ class Budget:
         cost = {"cost": f"mu {1 - left:.3f}", "mu": 1 - left, "cost_fraction": f"{1 - left:.1%}", "error": "± 1"}
         answer = {"estimate": "7 (6 to 8)", "value": 7.0, "low": 6.0, "high": 8.0}
         where = {"time": "2026-11-21T01:20:00Z", "status": "released", "cell_id": None}
-        self.releases = [{"id": len(self.releases) + 1, "query": question, **cost, **answer, **where}, *self.releases]
+        self.releases = [
+            {"id": len(self.releases) + 1, "query": question, "title": question, **cost, **answer, **where},
+            *self.releases,
+        ]
         panel.publish()

@@ -22,7 +22,7 @@ from ui.lab import Lab
 from ui.server import running_lab
 
 IMAGES = Path(__file__).resolve().parents[2] / "docs" / "images"
-WIDTH = 960
+WIDTH = 880
 """Pixels of a picture: two are beside each other on the page."""
 
 TABLE = """%load_ext dpnb
@@ -52,19 +52,27 @@ df = session.frame
 session"""
 CELLS = {
     "table": TABLE,
-    "session": SESSION,
+    "first": SESSION,
+    "preview": "df.describe()",
     "describe": "df.describe().release(mu=0.25)",
+    "share": "(df['docvis'] > 0).groupby(df['year']).mean().release(mu=0.1).plot()",
     "bins": "days = ['2024-01-01', '2024-04-01', '2024-07-01', '2024-10-01', '2025-02-01']\n"
     "dpnb.cut(df['seen'], days).value_counts().release(mu=0.1)",
     "box": "df.boxplot('age', by='year').release(mu=0.4).plot()",
     "heat": "df.plot.hexbin('age', 'hhninc').release(mu=0.3).plot()",
+    "intervals": "df.groupby('year')['docvis'].mean().release(mu=0.4)",
+    "coefficients": "df.regress('docvis ~ age + female + educ').release(mu=0.4).plot()",
+    "refusal": "df['hhninc'].median().release(mu=5)",
 }
-SIZES = {"bins": (1920, 1080)}
-DARK = {"heat"}
+WIDE = ("first", "preview", "describe")
+"""Also drawn at the second size."""
+
+SIZES = {"": (1280, 800), "-wide": (1920, 1080)}
+THEMES = ("JupyterLab Light", "JupyterLab Dark")
 
 
 def main() -> None:
-    """Act it out once."""
+    """Act it out once at each size."""
     chromium = find_chromium() or sys.exit(REMEDY)
     folder = Path(tempfile.mkdtemp())
     home, root = folder / "home", folder / "root"
@@ -73,45 +81,47 @@ def main() -> None:
     with running_lab(home, root) as url, sync_playwright() as playwright:
         notebook = nbformat.v4.new_notebook(cells=cells, metadata=kernel)
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        for size in [(1280, 800), (1920, 1080)]:
-            name = f"study-{size[0]}.ipynb"
+        for suffix, (width, height) in SIZES.items():
+            name = f"at{suffix}/study.ipynb"  # a ledger for each
+            (root / name).parent.mkdir()
             nbformat.write(notebook, root / name)
-            width, height = size
             page = browser.new_page(viewport={"width": width, "height": height})
             lab = Lab(page, url, root)
             lab.open(name)
             page.evaluate("() => window.jupyterapp.shell.collapseLeft()")
-            act(lab, [one for one in CELLS if SIZES.get(one, (1280, 800)) == size])
+            act(lab, suffix)
             page.close()
         browser.close()
     shutil.rmtree(folder)
 
 
-def act(lab: Lab, names: list[str]) -> None:
-    """Run the cells of one size, and keep a picture of each."""
+def act(lab: Lab, suffix: str) -> None:
+    """Run the cells, and keep a picture of each."""
     for index, name in enumerate(CELLS):
-        if name in ("table", "session"):
-            lab.run(index)
-        if name not in names or name in ("table", "session"):
-            continue
-        lab.set_theme("JupyterLab Dark" if name in DARK else "JupyterLab Light")
         lab.run(index)
+        if name == "table" or (suffix and name not in WIDE):
+            continue
         cell = lab.page.locator(".jp-Cell").nth(index)
-        if name in ("box", "heat"):
+        if ".plot()" in CELLS[name]:
             cell.locator(".js-plotly-plot").wait_for()
-        cell.evaluate("node => node.scrollIntoView({ block: 'start' })")
-        lab.wait_until_still()
-        keep(lab.page.screenshot(), f"look-{name}{''.join(sys.argv[1:])}")
-    lab.set_theme("JupyterLab Light")
+        seen = []
+        for theme in THEMES:
+            lab.set_theme(theme)
+            cell.evaluate("node => node.scrollIntoView({ block: 'start' })")
+            lab.wait_until_still()
+            seen.append(lab.page.screenshot())
+        keep(*seen, f"look-{name}{suffix}{''.join(sys.argv[1:])}")
 
 
-def keep(picture: bytes, name: str) -> None:
-    """Keep a picture, small and with few colours."""
+def keep(light: bytes, dark: bytes, name: str) -> None:
+    """Keep both halves of a page, the left one in the light theme, small and with few colours."""
     from PIL import Image  # only where pictures are drawn
 
-    whole = Image.open(io.BytesIO(picture)).convert("RGB")
+    whole, other = (Image.open(io.BytesIO(seen)).convert("RGB") for seen in (light, dark))
+    right = (whole.width // 2, 0, whole.width, whole.height)
+    whole.paste(other.crop(right), right[:2])
     small = whole.resize((WIDTH, round(whole.height * WIDTH / whole.width)), Image.Resampling.LANCZOS)
-    few = small.quantize(128, method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)  # it keeps the gauge's green
+    few = small.quantize(64, method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)  # it keeps the gauge's green
     few.save(IMAGES / f"{name}.png", optimize=True)
 
 

@@ -100,7 +100,7 @@ def act(lab: Lab, camera: Camera) -> None:
     lab.set_theme("JupyterLab Dark")
     camera.panel("dark")
     lab.set_theme("JupyterLab Light")
-    term = lab.panel.locator(".dpnb-term:visible", has_text="Headroom").first
+    term = lab.panel.locator(".dpnb-term:visible", has_text="Budget left").first
     if term.count():
         term.hover()
         camera.panel("term")

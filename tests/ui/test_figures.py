@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,9 @@ import pytest
 from playwright.sync_api import Page
 
 import dpnb
+
+STYLE = Path(__file__).resolve().parents[2] / "labextension" / "style" / "outputs.css"
+"""What JupyterLab adds to figures."""
 
 SHAPES = [f"a kind of industry, number {number}" for number in range(12)]
 OUTSIDE = """() => [...document.querySelectorAll('svg text')]
@@ -65,7 +69,8 @@ def page(browser: Any) -> Iterator[Page]:
 
 def show(page: Page, html: str, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 800})
-    page.set_content(f'<body style="margin:0;font-family:sans-serif">{html}</body>')
+    style = STYLE.read_text(encoding="utf-8")
+    page.set_content(f'<style>{style}</style><body style="margin:0;font-family:sans-serif">{html}</body>')
 
 
 @pytest.mark.parametrize(("name", "width"), [*((name, 380) for name in ANSWERS), ("many bins", 880)])

@@ -38,7 +38,7 @@ def test_panel_opens_on_the_right_by_itself_and_leaves_the_keyboard_to_the_noteb
 def test_gauge_panel_and_status_move_together_while_a_cell_is_running_and_after_it(fake: Lab) -> None:
     for place in fake.places:
         expect(place.get_by_role("meter")).to_have_count(1)
-        expect(place.get_by_role("meter", name="Headroom")).to_have_count(1)
+        expect(place.get_by_role("meter", name="Budget left")).to_have_count(1)
     fake.open_folds()
     for place in fake.places:
         expect(place.get_by_role("meter", name="Odometer")).to_have_count(1)

@@ -131,7 +131,7 @@ def test_terms_are_explained_on_hover_and_on_focus_in_the_panel_and_below_a_cell
     cockpit.open_folds()
     for place in cockpit.places:
         place.scroll_into_view_if_needed()
-        for term, words in (("headroom", "Headroom"), ("mu", "mu"), ("odometer", "Odometer"), ("DP", "DP")):
+        for term, words in (("budget left", "Budget left"), ("mu", "mu"), ("odometer", "Odometer"), ("DP", "DP")):
             shown = place.locator(".dpnb-term").get_by_text(words, exact=True).first
             expect(shown).to_have_accessible_description(TERMS[term])
             shown.hover()

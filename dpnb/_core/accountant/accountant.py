@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 
 from dpnb._core.accountant.comparison import AccountantState, ChargeBatch, FilterComparison, partition_cost
 from dpnb._core.accountant.grant import Grant
@@ -88,7 +88,7 @@ class Accountant:
         guarantee = make_guarantee(filter_, budget, individual=individual)
         metadata = {**metadata, "budget": json.dumps(budget.to_json()), "filter": filter_}
         parameters = computed_parameters(guarantee, public_size, sampled=sampled or Fraction(0))
-        ledger = Ledger(path, metadata, parameters, version, lambda of, wanted: with_sampled(of, wanted, sampled))
+        ledger = Ledger(path, metadata, parameters, version, partial(with_sampled, sampled=sampled, version=version))
         try:
             return cls(ledger, BudgetTree(ledger), ROOT, *stored_parameters(ledger.parameters, guarantee, sampled))
         except BaseException:
@@ -333,14 +333,11 @@ class Accountant:
         What a unit paid for another version of the table is unknown, since its rows may be different there, so every
         unit is charged the worst case.  A function of the ledger alone; call inside its transaction.
         """
-        if self.individual:
-            state = self.root.sync()
-            others = sum((worst for other, worst in state.by_version.items() if other != version), Fraction(0))
-            if others >= state.filter.unit_budget:
-                raise BudgetExceeded(
-                    f"{description}: {state.filter.rule}, and other versions of the table used all of it in the worst "
-                    f"case; no unit of version {version!r} can pay; nothing was charged"
-                )
+        if self.individual and self.root.sync().share_of_others(version) >= 1:
+            raise BudgetExceeded(
+                f"{description}: {self.root.filter.rule}, and other versions of the table used all of it in the worst "
+                f"case; no unit of version {version!r} can pay; nothing was charged"
+            )
 
     # --- losses and their costs ---------------------------------------------------------------------------------
 

@@ -385,6 +385,11 @@ class AccountantState:
         """The odometer; None once a mechanism was launched whose loss no time-uniform odometer can count."""
         return self.counted.odometers.get("mixture")
 
+    def share_of_others(self, version: str) -> Fraction:
+        """What other versions of the table used of the budget of each unit, in the worst case."""
+        others = sum((worst for other, worst in self.by_version.items() if other != version), Fraction(0))
+        return others / self.filter.unit_budget
+
     @property
     def last_id(self) -> int:
         """Id of the last row."""

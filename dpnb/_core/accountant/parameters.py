@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from fractions import Fraction
 
-from dpnb._core.ledger_metadata import declared_next
+from dpnb._core.accountant.declaring import declared_next
 from dpnb.accounting.exact import decimal_down, from_text, to_text
 from dpnb.accounting.guarantee import PrivacyGuarantee, make_guarantee
 from dpnb.accounting.no_budget import budget_from_json
@@ -57,10 +57,10 @@ def sampled_of(parameters: Mapping[str, str]) -> Fraction:
     return fraction
 
 
-def with_sampled(ledger: LedgerQueries, wanted: Declared, sampled: Fraction | None) -> Declared:
+def with_sampled(ledger: LedgerQueries, wanted: Declared, sampled: Fraction | None, version: str) -> Declared:
     """What a ledger declares from now on; before its first request also with another declaration of `sampled`."""
-    metadata, parameters = declared_next(ledger, wanted)
-    if sampled is None or sampled == sampled_of(parameters) or ledger.declared_at_last_request is not None:
+    metadata, parameters = declared_next(ledger, wanted, version)
+    if sampled is None or sampled == sampled_of(parameters) or ledger.declared_at_last_request() is not None:
         return Declared(metadata, parameters)
     others = {name: text for name, text in parameters.items() if name != "sampled"}
     return Declared(metadata, {**others, **({"sampled": to_text(sampled)} if sampled else {})})

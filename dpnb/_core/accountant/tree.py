@@ -24,7 +24,8 @@ from dpnb.accounting.losses import PureGDP
 from dpnb.accounting.partition_cost import PartRef
 from dpnb.errors import ChargesStopped, LedgerError, MechanismClosed
 from dpnb.ledger import ROOT, ChargeSummary, Ledger, node_of, parent_launch, refuse_unreadable
-from dpnb.ledger.charge import ACT, BUDGET_REQUEST, CLOSE, GRANT, LAUNCH
+from dpnb.ledger.charge import ACT, BUDGET_REQUEST, CLOSE, GRANT, LAUNCH, VERSION
+from dpnb.ledger.declared import shape_of
 from dpnb.ledger.origin import current_origin
 
 PARTITION = "partition"
@@ -48,7 +49,8 @@ class Launch:
 
     `id` and `closed_by` are the ids of the rows that launched and closed it.  `node` is the one in which it was
     launched, and `version` that of the table then.  `mechanism` is as written, and `resolved` are values that were
-    fixed at the launch.  `actor` is the analyst who launched it at a service; None in a local session.
+    fixed at the launch.  `actor` is the analyst who launched it at a service; None in a local session.  Its columns and
+    limits are declared now if it `is_declared`.
     """
 
     id: int
@@ -59,6 +61,7 @@ class Launch:
     resolved: Mapping[str, Any]
     closed_by: int | None = None
     actor: str | None = None
+    is_declared: bool = True
 
     @classmethod
     def from_row(cls, charge: ChargeSummary) -> Launch:
@@ -78,10 +81,10 @@ class Launch:
     def continues_with(self, version: str) -> bool:
         """Whether it continues with that version of the table.
 
-        A sub-session does, like a session: its budget covers everything that it ever releases.  A partition does not,
-        since a unit may be in other parts of another version.
+        A sub-session does if the version declares the same columns and limits, like a session: its budget covers
+        everything that it ever releases.  A partition does not, since a unit may be in other parts of another version.
         """
-        return self.kind == SUB_SESSION or self.version == version
+        return self.is_declared and (self.kind == SUB_SESSION or self.version == version)
 
     @property
     def is_closed(self) -> bool:
@@ -133,15 +136,31 @@ class BudgetTree:
             self._launches[closed] = replace(self._launches[closed], closed_by=charge.id)
         elif charge.kind == LAUNCH:
             self._launches[charge.id] = Launch.from_row(charge)
+            self._note_declared([charge.id])
+        elif charge.kind == VERSION:
+            self._note_declared([*self._launches])
         elif charge.kind == GRANT:
             grant = self._grants[charge.id] = Grant.from_details(charge.id, charge.node, details)
-            node = node_of(charge.id)
-            self._caps[node], self._from_settings[node] = Cap(grant.cap, grant.ceiling), FromSettings(grant.cap)
+            node, actor = node_of(charge.id), actor_of(charge)
+            self._caps[node] = Cap(grant.cap, grant.ceiling)
+            self._from_settings[node] = FromSettings(grant.cap, is_present=actor in ("", SETTINGS_ACTOR))
         elif charge.kind == ACT:
             self._act(charge, charge.node, details)
         elif charge.kind == BUDGET_REQUEST:
             part = self._part_of(charge.node, actor_of(charge))
             self._requests[charge.id] = BudgetRequest.from_row(charge, None if part is None else part.id)
+
+    def _note_declared(self, ids: list[int]) -> None:
+        """Note whether what is declared now, up to columns that were added, is what some launches were made for."""
+        ledger = self._ledger
+        if not ledger.earlier and not ledger.declaring():
+            return  # nothing was ever declared otherwise
+        now, shapes = shape_of(ledger.valid.metadata), dict[int, dict[str, str]]()
+        for number in ids:
+            then = ledger.declaring(number)
+            if then not in shapes:
+                shapes[then] = shape_of(ledger.declaration(then).metadata)
+            self._launches[number] = replace(self._launches[number], is_declared=shapes[then] == now)
 
     def _act(self, charge: ChargeSummary, node: str, details: Mapping[str, Any]) -> None:
         match details["act"]:
@@ -154,11 +173,12 @@ class BudgetTree:
                 self._frozen = str(details["why"])
             case "unfreeze":
                 self._frozen = None
-            case "revoke" | "restore" as act:
+            case "revoke" | "restore" | grants.REMOVE | grants.HAND_OVER as act:
                 number, _ = parent_launch(node) or (0, "")
+                by_settings = actor_of(charge) == SETTINGS_ACTOR
                 if node != ROOT:  # among the rows of one analyst alone, the part is the root, whose row they lack
-                    self._grants[number] = replace(self._grants[number], is_revoked=act == "revoke")
-                if actor_of(charge) == SETTINGS_ACTOR:
+                    self._grants[number] = self._grants[number].after(act, by_settings=by_settings)
+                if by_settings:
                     self._from_settings[node] = replace(self._said(node), is_present=act == "restore")
             case "approve" | "decline":
                 request, decision = decided_request(self._requests, details["request"]), Decision.from_row(charge)
@@ -166,7 +186,7 @@ class BudgetTree:
                 if decision.amount is not None:
                     known = self._caps.get(node, Cap(None))
                     self._caps[node] = known.raised(decision.amount, decision.until)
-            case "end" | "resume" | grants.LEDGER_RESTORED:
+            case "end" | "resume" | grants.TAKE_OVER | grants.LEDGER_RESTORED:
                 pass  # not refused as unknown, though they change neither caps nor charges
             case _:
                 raise ValueError
@@ -180,8 +200,9 @@ class BudgetTree:
             return dict(self._grants)
 
     def grant_named(self, level: str, name: str) -> Grant | None:
-        """The part of the budget of a project or an analyst."""
-        return next((one for one in self.grants().values() if (one.level, one.name) == (level, name)), None)
+        """The part of the budget of a project or an analyst; one that was handed over only if there is no other."""
+        named = [one for one in self.grants().values() if (one.level, one.name) == (level, name)]
+        return max(named, key=lambda one: (not one.is_handed_over, one.id), default=None)
 
     def cap(self, node: str) -> PureGDP | None:
         """What all charges of a node together are limited to, within its budget; None for no such limit.
@@ -205,6 +226,12 @@ class BudgetTree:
 
     def _said(self, node: str) -> FromSettings:
         return self._from_settings.get(node, FromSettings(None))
+
+    def named_by_settings(self, level: str, name: str) -> Grant | None:
+        """The part that settings mean by a name: the one that they named before, also if it was handed over."""
+        named = [one for one in self.grants().values() if (one.level, one.name) == (level, name)]
+        said = next((one for one in reversed(named) if self.from_settings(one).is_present), None)
+        return said or next((one for one in reversed(named) if not one.is_handed_over), None)
 
     def budget_requests(self) -> Mapping[int, BudgetRequest]:
         """The requests for a larger cap by the ids of their rows, in their current state."""
@@ -293,10 +320,15 @@ class BudgetTree:
                 self._refuse_revoked(launch)
                 continue
             if not launch.continues_with(version):
+                now = (
+                    "the ledger now declares other columns"
+                    if launch.version == version
+                    else f"this is version {version!r}"
+                )
                 raise MechanismClosed(
                     f"{launch.name}: this {launch.kind} was launched for version {launch.version!r} of the table, and "
-                    f"this is version {version!r}, in which a unit may be in other parts; nothing was charged; launch "
-                    "it again, under the same name or another"
+                    f"{now}, in which a unit may have other rows or be in other parts; nothing was charged; launch it "
+                    "again, under the same name or another"
                 )
             if launch.is_closed:
                 raise MechanismClosed(
@@ -307,8 +339,9 @@ class BudgetTree:
     @staticmethod
     def _refuse_revoked(part: Grant) -> None:
         if part.is_revoked:
+            what = "handed over" if part.is_handed_over else "revoked"
             raise ChargesStopped(
-                f"{part.level} {part.name}: the curator has revoked this part of the budget; nothing was charged; "
+                f"{part.level} {part.name}: the curator has {what} this part of the budget; nothing was charged; "
                 "recorded answers stay free"
             )
 

@@ -34,6 +34,9 @@ from dpnb.render.numbers import limit_words
 RESTORED = "ledger accepted, perhaps an older copy"
 """How the description of such an act begins."""
 
+NOT_HERE = "the answer is not in this copy"
+"""Instead of a comparison's answer, in a ledger whose answers were taken out."""
+
 MAX_KEYS = 5
 """Number of selected keys that the log shows."""
 
@@ -78,7 +81,8 @@ def _about(mechanism: AnyMechanism) -> str:
 def _grant(grant: Grant) -> str:
     amount = grant.ceiling or grant.cap
     of = "" if amount is None else f", at most {limit_words(amount)}"
-    return f"{grant.mode} part of the budget for the {grant.level} {grant.name}{of}"
+    place = "" if grant.taken_from is None else f", in the place of the unused one of row {grant.taken_from}"
+    return f"{grant.mode} part of the budget for the {grant.level} {grant.name}{of}{place}"
 
 
 def _budget_request(details: Mapping[str, Any], why: str) -> str:
@@ -112,6 +116,12 @@ def _act(details: Mapping[str, Any]) -> str:
             known = details.get("known")
             lost = "" if known is None else f"; it had at least {known} rows"
             return f"{RESTORED}, which ends with the row before{lost}"
+        case grants.REMOVE:
+            return "access removed"
+        case grants.HAND_OVER:
+            return "part of the budget handed over, of which nothing was charged"
+        case grants.TAKE_OVER:
+            return "part of the budget taken over from another analyst, of which nothing was charged"
         case act:
             return f"part of the budget {act}d"
 
@@ -119,6 +129,8 @@ def _act(details: Mapping[str, Any]) -> str:
 def describe_comparison(plan: Plan, result: Mapping[str, Any]) -> str:
     """The answer of an above-threshold mechanism."""
     query = describe_plan(plan, PlainView())
+    if not result:
+        return f"{query}: {NOT_HERE}"
     return (
         f"{query}: {'above' if result['above'] else 'below'} {float(from_text(result['threshold'])):g} {IN_THIS_TABLE}"
     )

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 
 from dpnb._core import registry
 from dpnb._core.accountant.accountant import Accountant
-from dpnb._core.accountant.cost_text import charged_words
+from dpnb._core.history.cost_text import charged_words
+from dpnb._core.history.words import title_of_request
 from dpnb._core.pricing.estimation import AnswerSummary
 from dpnb._protocol.snapshot import Refusal
 from dpnb.accounting.convert import convert
@@ -36,8 +37,8 @@ if TYPE_CHECKING:
 _Row = tuple[str, str, str, str | None, float | None, float | None, float | None, str | None]
 """Time and status of a row, and its `Words`."""
 
-ANSWER = 3
-"""Index of the answer in a row."""
+QUERY, ANSWER = 2, 3
+"""Indices of the request and the answer in a row."""
 
 MAX_REFUSALS = 20
 
@@ -52,15 +53,17 @@ ROWS_PER_QUERY = 100
 class LoggedRequest:
     """One request.
 
-    `id`, `time` and `status` are those of its row in the ledger.  `mu` and `cost` are what was charged to its node:
-    `mu` rounded up (see `PrivacyGuarantee.charged_gdp`), `cost` in words; `cost_fraction` is the cost for this session
-    as a fraction of the whole budget, rounded up.  `answer` and `error`, the half-width of its intervals in words, are
-    None without an answer.  `cell_id` is the notebook cell that made the request: the latest one in this kernel,
-    otherwise the first one.  `analyst` is who requested it, where analysts of a service see each other's requests.
+    `id`, `time` and `status` are those of its row in the ledger; `title` is the query as a reader says it.  `mu` and
+    `cost` are what was charged to its node: `mu` rounded up (see `PrivacyGuarantee.charged_gdp`), `cost` in words;
+    `cost_fraction` is the cost for this session as a fraction of the whole budget, rounded up.  `answer` and `error`,
+    the half-width of its intervals in words, are None without an answer.  `cell_id` is the notebook cell that made the
+    request: the latest one in this kernel, otherwise the first one.  `analyst` is who requested it, where analysts of a
+    service see each other's requests.
     """
 
     id: int
     query: str
+    title: str
     mu: float
     cost: str
     cost_fraction: float
@@ -153,6 +156,7 @@ class RequestLog:
         self._mu_of = lru_cache(maxsize=1024)(partial(charged_mu, account.guarantee))
         self._cost_of = lru_cache(maxsize=1024)(partial(_cost_in_words, account.guarantee))
         self._final: dict[int, _Row] = {}  # those that no longer change
+        self._titles: dict[tuple[int, str], str] = {}
         self._cell_ids: dict[int, str] = {}
         self._cells: dict[str, _CellRows] = {}
         self._costs: dict[str, CellCost] = {}  # of the cells without a new request
@@ -209,7 +213,8 @@ class RequestLog:
         ids = list(ids)
         with self._account.ledger.lock.checked():
             self._sync()
-            return list(map(self._entry, ids, self._rows(ids)))
+            rows = self._rows(ids)
+            return list(map(self._entry, ids, rows, self._titles_of(ids, rows)))
 
     def cells(self) -> dict[str, CellCost]:
         """The costs of the notebook cells, by the ids of the cells."""
@@ -281,6 +286,17 @@ class RequestLog:
         with self._account.ledger.lock.checked():
             return [words for _, _, *words in self._rows(list(ids))]  # type: ignore[misc]  # of the rest of a row
 
+    def _titles_of(self, ids: list[int], rows: list[_Row]) -> list[str]:
+        """The titles of rows that are shown: they follow from the request, so they are not stored."""
+        named = [(number, str(row[QUERY])) for number, row in zip(ids, rows, strict=True)]
+        missing = [one for one in named if one not in self._titles]
+        for start in range(0, len(missing), MAX_STORED):
+            words = dict(missing[start : start + MAX_STORED])
+            for found in self._account.ledger.stored(tuple(words), ("id", "request")):
+                number = int(found["id"] or 0)
+                self._titles[number, words[number]] = title_of_request(words[number], str(found["request"]))
+        return [self._titles[one] for one in named]
+
     def _rows(self, ids: list[int]) -> list[_Row]:
         """The rows with these ids; those that no longer change are kept."""
         found: dict[int, _Row] = {}
@@ -299,12 +315,13 @@ class RequestLog:
                     (self._final if is_final else found)[charge.id] = row
         return [self._final[number] if number in self._final else found[number] for number in ids]
 
-    def _entry(self, number: int, row: _Row) -> LoggedRequest:
+    def _entry(self, number: int, row: _Row, title: str) -> LoggedRequest:
         charge = self._account.ledger.summary(number)
         time, status, query, text, value, low, high, error = row
         return LoggedRequest(
             id=number,
             query=query,
+            title=title,
             mu=self._mu_of(charge.loss, charge.charged),
             cost=self._cost_of(charge.loss, charge.charged),
             cost_fraction=self._account.cost_fraction(number),

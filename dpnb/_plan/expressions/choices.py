@@ -21,6 +21,7 @@ from dpnb._plan.expressions.dtypes import (
     described,
     literal_kind,
     needs,
+    of_zone,
     refuse,
 )
 from dpnb._plan.expressions.nodes import (
@@ -196,6 +197,8 @@ def cut(node: Cut, inner: Dtype) -> Categorical:
         raise PlanError(
             f"cut() of {words(node.inner)}: edges that are dates need a date, and lie in the years 1 to 9999"
         )
+    if node.zone is not None and isinstance(inner, Timestamp):
+        of_zone(node, inner, node.zone)
     ascending = all(a < b for a, b in pairwise(node.edges))
     if len(node.edges) < 2 or not ascending or len(node.labels) != len(node.edges) - 1:
         refuse(node, "cut() takes at least two ascending edges, and one label for each bin between them")

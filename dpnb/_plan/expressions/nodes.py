@@ -139,7 +139,8 @@ class Cut(Node, frozen=True, tag="cut"):
     """The label of the bin, between ascending edges, that contains a number or a date; missing outside the bins.
 
     With `right` a bin includes its upper edge (the first bin also its lower edge), otherwise its lower edge (the last
-    bin also its upper edge).  With `dates` the edges are points in time, in seconds since 1970.
+    bin also its upper edge).  With `dates` the edges are points in time, in seconds since 1970; `zone` is that of the
+    labels if they are days of another zone than UTC, which do not state it.
     """
 
     inner: Expression
@@ -147,6 +148,7 @@ class Cut(Node, frozen=True, tag="cut"):
     labels: tuple[Key, ...]
     right: bool = True
     dates: bool = False
+    zone: str | None = None
 
 
 class ExtractDatePart(Node, frozen=True, tag="date_part"):

@@ -35,6 +35,7 @@ from dpnb._plan.expressions.nodes import (
     nodes_of,
 )
 from dpnb._plan.expressions.text import are_intervals, constant_words, explained, listed_words, words, zones_in_words
+from dpnb.times import UTC_ZONE
 
 _RELATIONS = {">": "above", ">=": "at least", "<": "below", "<=": "at most", "==": "=", "!=": "≠"}
 _OPPOSITES: dict[ComparisonOperator, ComparisonOperator] = {
@@ -71,10 +72,10 @@ def spoken(node: Expression) -> str:
 
 
 def zone_of_bins(node: Cut) -> str:
-    """The time of the labels of bins of dates, unless each states its distance from UTC or an analyst wrote it."""
-    if not node.dates or not all(_DAYS.fullmatch(str(label)) for label in node.labels):
-        return ""
-    return " (UTC)" if are_intervals(node) else " (local time)"
+    """The zone of the labels of bins of dates, unless each states its distance from UTC or an analyst wrote it."""
+    in_utc = node.dates and are_intervals(node) and all(_DAYS.fullmatch(str(label)) for label in node.labels)
+    zone = node.zone or (UTC_ZONE if in_utc else None)
+    return f" ({zone})" if zone else ""
 
 
 def _spoken(node: Expression) -> str:

@@ -129,7 +129,9 @@ def _bins(node: Expression, kind: Numeric | Timestamp, edges: object, labels: ob
     if len(names) != len(ends) - 1 or len(set(names)) != len(names):
         raise PlanError(f"labels: must be {len(ends) - 1} different values, one for each bin; got {labels!r}")
     finite = ends if is_date else [min(max(end, -OPEN_END), OPEN_END) for end in ends]
-    return Cut(node, tuple(finite), names, right, dates=is_date)
+    are_days = labels is None and not any("T" in str(name) for name in names)
+    zone = kind.zone_name if isinstance(kind, Timestamp) and kind.zone is not None and are_days else None
+    return Cut(node, tuple(finite), names, right, dates=is_date, zone=zone)
 
 
 def _seconds(node: Expression, edge: object, kind: Timestamp) -> float:

@@ -18,6 +18,7 @@ import plotly.graph_objects as go
 
 from dpnb.notebook.plots.marks import AxisRange, PlotSeries, PlotValues, add_series, is_incomplete
 from dpnb.notebook.plots.style import (
+    AXIS_WIDTH,
     HUES,
     LABEL_WIDTH,
     SMALL,
@@ -261,7 +262,8 @@ def _name_axes(
             lowest, (row, col) = at + layout.cols >= panels, layout.cell(at)
             figure.update_xaxes(showticklabels=lowest, title=along if lowest else None, row=row, col=col)
         if arrangement.kind != "statistics":
-            figure.update_yaxes(title=describe_value(estimates), col=1)
+            width = AXIS_WIDTH if panels == 1 else LABEL_WIDTH
+            figure.update_yaxes(title=describe_value(estimates, width), col=1)
     else:
         figure.update_yaxes(**scale, autorange="reversed", showgrid=False, title=along)
         figure.update_xaxes(showgrid=True, title=describe_value(estimates))

@@ -36,8 +36,12 @@ DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot", "6px 2px
 PATTERNS = ("", "/", "x", "-", "|", "+", ".", "\\")
 
 TITLE_SIZE, SMALL = 16, 12
-TITLE_WIDTH, NOTE_WIDTH, LABEL_WIDTH, LEGEND_WIDTH = 42, 58, 32, 14
-"""In characters: what fits a cell of 380 pixels, since the texts of a figure are not wrapped again by the page."""
+TITLE_WIDTH, NOTE_WIDTH, LABEL_WIDTH, LEGEND_WIDTH = 60, 86, 32, 14
+"""In characters: lines that are read easily, in 540 pixels.  The page does not wrap the texts of a figure again; in
+narrower cells JupyterLab shows them smaller (``outputs.css``)."""
+
+AXIS_WIDTH = 48
+"""In characters: what fits beside a figure with one panel."""
 
 _AXIS = {
     "automargin": True,
@@ -86,11 +90,11 @@ def translucent(hue: str, opacity: float = 0.35) -> str:
     return f"rgba({','.join(str(int(hue[i : i + 2], 16)) for i in (1, 3, 5))},{opacity:g})"
 
 
-def short(value: object) -> str:
-    """A label, truncated to `LABEL_WIDTH`."""
+def short(value: object, width: int = LABEL_WIDTH) -> str:
+    """A label, truncated to `width`."""
     label = str(value)
-    if len(label) > LABEL_WIDTH:
-        label = f"{label[: LABEL_WIDTH - 1].rstrip(' ,')}…"
+    if len(label) > width:
+        label = f"{label[: width - 1].rstrip(' ,')}…"
     return text(label)
 
 
@@ -99,22 +103,24 @@ def legend_title(value: str) -> str:
     return "<br>".join(map(text, textwrap.wrap(unescape(short(value)), LEGEND_WIDTH)))
 
 
-def describe_value(estimates: Estimates) -> str:
+def describe_value(estimates: Estimates, width: int = AXIS_WIDTH) -> str:
     """Label of the axis of values."""
     answer = released(estimates)
     if answer is not None:
         if answer.outputs and isinstance(answer.plan.aggregation, QuantileTree):
-            return short(spoken(answer.plan.aggregation.column))  # its levels are on the other axis
-        return short(describe_aggregation(statistic_of(answer.plan.aggregation), answer.view, spoken).rstrip(","))
+            return short(spoken(answer.plan.aggregation.column), width)  # its levels are on the other axis
+        return short(
+            describe_aggregation(statistic_of(answer.plan.aggregation), answer.view, spoken).rstrip(","), width
+        )
     return "estimate"
 
 
-def notes_of(estimates: Estimates) -> list[str]:
-    """The notes below the title: intervals, cost and warnings."""
+def notes_of(estimates: Estimates, *, drawn: bool = True) -> list[str]:
+    """The notes below the title: intervals, whether they are drawn, cost and warnings."""
     notes = []
     if estimates.has_intervals:
         notes.append(interval_name(estimates) if estimates.is_scalar else intervals_name(estimates))
-    if estimates.has_population_intervals:
+    if estimates.has_population_intervals and drawn:
         notes.append("thin lines are population intervals")
     if isinstance(estimates, Answer):
         known = f"known at mu {format_mu_up(estimates.total_loss)}"

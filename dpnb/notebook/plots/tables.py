@@ -131,7 +131,7 @@ def draw_heat(estimates: Estimates) -> go.Figure:
             ticks = [(at - 0.5, text(edge)) for at, edge in enumerate(edges) if at % every == 0]
             places, texts = zip(*ticks, strict=True)
             update(tickvals=places, ticktext=texts, ticks="outside")
-    return framed(figure, estimates, [*_widths(estimates), *notes_of(estimates)], layout)
+    return framed(figure, estimates, [*_widths(estimates), *notes_of(estimates, drawn=False)], layout)
 
 
 def _cells(estimates: Estimates) -> _TwoWay:

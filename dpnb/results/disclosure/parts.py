@@ -10,10 +10,10 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from dpnb.schema import ColumnType
+from dpnb.schema import ColumnType, Key
 
 KIND = "dpnb disclosure statement"
-FORMAT = 1
+FORMAT = 2
 """Number of the JSON format; it rises with any change of what the schema accepts."""
 
 TIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$"
@@ -95,15 +95,31 @@ class ReportedFilter(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     left_share: Annotated[str | None, _about("The share that is left, rounded down.")]
 
 
+class CitedCategories(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="cited categories"
+):
+    """A long list of declared categories, which is not repeated: everybody who has the list can check its digest."""
+
+    count: Annotated[int, _about("The number of categories.")]
+    first: Annotated[tuple[Key, ...], _about("The first of them.")]
+    digest: Annotated[
+        str,
+        _about(
+            "SHA-256 of the list in the declared order as JSON in UTF-8, without blanks between its elements and with "
+            "characters beyond ASCII as they are; in hexadecimal."
+        ),
+    ]
+
+
 class ReportedColumn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A column that queries may use, as the curator declared it."""
 
     name: Annotated[str, _about("Name of the column.")]
     kind: Annotated[str, _about("Its type in words.")]
-    values: Annotated[str, _about("Its bounds or categories in words; long lists are shortened.")]
+    values: Annotated[str, _about("Its bounds or categories in words; long lists are cited.")]
     outside: Annotated[str, _about("What happens to values outside the bounds.")]
     missing: Annotated[str, _about("What counts as missing.")]
-    declared: Annotated[ColumnType, _about("The whole declaration.")]
+    declared: Annotated[ColumnType | CitedCategories, _about("The declaration; a long list of categories is cited.")]
 
 
 class ReportedTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -195,6 +211,19 @@ class ReportedAct(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     words: Annotated[str, _about("The decision or the request in words.")]
 
 
+class ReportedVersion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A version of the table that was queried."""
+
+    version: Annotated[str, _about("Its name, as the curator declared it.")]
+    requests: Annotated[int, _about("Number of charged requests about it.")]
+    first: Annotated[str, _about("Time of the first of them.")]
+    last: Annotated[str, _about("Time of the last of them.")]
+    tables: Annotated[
+        tuple[ReportedTable, ...] | None,
+        _about("Its columns and limits, by table; null if they are among those that are declared now."),
+    ]
+
+
 class Readings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What has been lost so far.  The two kinds of readings are different statements and cannot be combined."""
 
@@ -210,8 +239,11 @@ class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The rows from which the statement was computed."""
 
     rows_of: Annotated[
-        Literal["ledger", "copy"],
-        _about("ledger: all rows of the file. copy: those that one analyst may see, numbered among themselves."),
+        Literal["ledger", "redacted", "copy"],
+        _about(
+            "ledger: all rows of the file. redacted: the same without answers and names. copy: those that one analyst "
+            "may see, numbered among themselves."
+        ),
     ]
     rows: Annotated[int, _about("Number of rows.")]
     head: Annotated[str, _about("Hash of the last row, which depends on all of them and on the declaration.")]

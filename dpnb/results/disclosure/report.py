@@ -22,12 +22,14 @@ from dpnb.results.disclosure.parts import (
     ReportedMechanism,
     ReportedRelease,
     ReportedTable,
+    ReportedVersion,
     Section,
     Source,
     Subject,
     Unit,
     Written,
 )
+from dpnb.results.disclosure.stated import Stated
 from dpnb.results.display import Displayed, to_page
 
 SCHEMA_FILE = Path(__file__).with_name("report.schema.json")
@@ -50,6 +52,8 @@ class Report(Displayed, msgspec.Struct, frozen=True, forbid_unknown_fields=True)
         What it is about.
     notice : str or None
         A warning that answers are not real or not private, or that there is no budget.
+    stated : Stated or None
+        What the curator states: title, purpose, legal basis, ..., and since when.
     sections : tuple of Section
         The statement in sentences.
     unit : Unit
@@ -72,6 +76,8 @@ class Report(Displayed, msgspec.Struct, frozen=True, forbid_unknown_fields=True)
         The declared columns and limits.
     table_versions : tuple of str
         The versions of the table that were queried.
+    versions : tuple of ReportedVersion
+        The same with the times of their requests, and with the columns of those that had others.
     methods_paragraph : str
         A paragraph for the methods section of a paper.
     registry_entry : str
@@ -90,10 +96,11 @@ class Report(Displayed, msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     """
 
     kind: Annotated[Literal["dpnb disclosure statement"], Meta(description="What this is.")]
-    format: Annotated[Literal[1], Meta(description="Number of the format.")]
+    format: Annotated[Literal[2], Meta(description="Number of the format.")]
     written: Written
     subject: Subject
     notice: Annotated[str | None, Meta(description="A warning about all answers; null for none.")]
+    stated: Annotated[Stated | None, Meta(description="What the curator states in own words; null for nothing.")]
     sections: Annotated[tuple[Section, ...], Meta(description="The statement in sentences.")]
     unit: Unit
     guarantee: Guarantee
@@ -105,6 +112,7 @@ class Report(Displayed, msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     acts: Annotated[tuple[ReportedAct, ...], Meta(description="Requests and decisions about the budget.")]
     tables: Annotated[tuple[ReportedTable, ...], Meta(description="The declared tables, by name.")]
     table_versions: Annotated[tuple[str, ...], Meta(description="The versions of the table that were queried.")]
+    versions: Annotated[tuple[ReportedVersion, ...], Meta(description="When they were queried, and their columns.")]
     methods_paragraph: Annotated[str, Meta(description="A paragraph for the methods section of a paper.")]
     registry_entry: Annotated[str, Meta(description="An entry for the registry of deployments, in YAML.")]
     source: Source

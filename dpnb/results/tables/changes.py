@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -119,12 +120,12 @@ class Changes(Generic[E]):
         return table.reset_index(names=[f"{name} (group)" if name in table else name for name in table.index.names])
 
     def idxmax(self) -> Key | tuple[Key, ...]:
-        """The label of the largest estimate; the noise may decide where several intervals overlap.
+        """The label of the largest estimate, NaN if none is known; the noise may decide where intervals overlap.
 
         Raises
         ------
         RequestError
-            There is one number only, or none is known.
+            There is one number only.
 
         Examples
         --------
@@ -204,6 +205,7 @@ class Changes(Generic[E]):
     def _extreme_label(self, verb: str, *, ascending: bool) -> Key | tuple[Key, ...]:
         labels, values = self.index, self.arrays.displayed.ravel().tolist()
         order = order_of(values, ascending)
-        if len(values) < 2 or values[order[0]] != values[order[0]]:
-            raise RequestError(f"{verb}: needs several known numbers; got {self.description}")
-        return plain(labels[order[0]])  # type: ignore[no-any-return]
+        if len(values) < 2:
+            raise RequestError(f"{verb}: needs several numbers; got {self.description}")
+        first = order[0]
+        return math.nan if math.isnan(values[first]) else plain(labels[first])

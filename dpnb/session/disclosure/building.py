@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from typing import Literal
@@ -17,17 +17,27 @@ from dpnb._core.ledger_metadata import LedgerMetadata, with_limit
 from dpnb._core.pricing.public_knowledge import PublicSizes
 from dpnb.errors import printable
 from dpnb.ledger import Ledger, node_of
-from dpnb.ledger.declared import Declared, added_to, before_added
+from dpnb.ledger.declared import (
+    OF_VERSION,
+    STATED,
+    Declared,
+    added_to,
+    before_added,
+    before_stated,
+    extends,
+    of_version,
+)
 from dpnb.ledger.replica import ReplicaLedger, RowsCopy
-from dpnb.ledger.shared_rows import SharedRows
+from dpnb.ledger.shared_rows import SharedRows, earlier_of
 from dpnb.mechanisms.randomness import SystemNoiseSource
 from dpnb.results.disclosure.parts import FORMAT, KIND, Source, Subject, Written
 from dpnb.results.disclosure.report import Report
 from dpnb.session.disclosure.division import WHOLE, StatementScope, division_of
 from dpnb.session.disclosure.figures import filter_of, guarantee_of, readings_of, tables_of, unit_of
-from dpnb.session.disclosure.requests import acts_of, mechanisms_of, releases_of
+from dpnb.session.disclosure.requests import acts_of, charged_of, mechanisms_of, releases_of
 from dpnb.session.disclosure.sentences import sections_of
 from dpnb.session.disclosure.texts import methods_paragraph, registry_entry
+from dpnb.session.disclosure.versions import versions_of
 
 PROGRAM: Literal["dpnb"] = "dpnb"
 UNUSED_VERSION = ""
@@ -64,13 +74,15 @@ def build(rows: Ledger, scope: StatementScope, written: Written, *, answers: boo
         notice=notice,
     )
     charges = rows.charges()
-    releases = releases_of(core, charges, answers=answers)
+    charged = charged_of(charges)
+    releases = releases_of(core, charged, answers=answers)
     report = Report(
         kind=KIND,  # type: ignore[arg-type]  # a constant of this value
         format=FORMAT,  # type: ignore[arg-type]
         written=written,
         subject=Subject(printable(metadata.name), scope.analyst, answers),
         notice=notice,
+        stated=metadata.stated,
         sections=(),  # the texts are written below, from all that is here
         unit=unit_of(account, metadata.tables),
         guarantee=guarantee_of(account, metadata),
@@ -82,10 +94,11 @@ def build(rows: Ledger, scope: StatementScope, written: Written, *, answers: boo
         acts=acts_of(charges),
         tables=tables_of(metadata.tables),
         table_versions=tuple(dict.fromkeys(one.table_version for one in releases)),
+        versions=versions_of(rows, charged),
         methods_paragraph="",
         registry_entry="",
         source=Source(
-            "copy" if scope.is_copy else "ledger",
+            "copy" if scope.is_copy else "redacted" if rows.is_redacted else "ledger",
             len(charges),
             rows.head,
             charges[0].time if charges else None,
@@ -106,28 +119,31 @@ def part_of(ledger: Ledger, analyst: str) -> Grant | None:
     return found if found is not None and found.mode == "reserved" else None
 
 
-def _as_stated(metadata: Mapping[str, str], least: Declared, stated: Collection[tuple[str, str]]) -> Mapping[str, str]:
-    """The metadata with the added columns that are stated, and at least those of `least`."""
-    added = [(printable(table), printable(name)) for table, name in added_to(metadata)]
+def _as_stated(declared: Declared, least: Declared, stated: Collection[tuple[str, str]]) -> dict[str, str]:
+    """The metadata with the added columns that are stated, and at least those of `least`, if it is about these."""
+    added = [(printable(table), printable(name)) for table, name in added_to(declared.metadata)]
     kept = next((number for number, one in enumerate(added) if one not in stated), len(added))
-    return before_added(metadata, max(kept, len(added_to(least.metadata))))
+    return before_added(declared.metadata, max(kept, len(added_to(least.metadata))))
 
 
 @contextmanager
-def rows_for(
-    ledger: Ledger, scope: StatementScope, count: int | None = None, stated: Collection[tuple[str, str]] | None = None
-) -> Iterator[Ledger | None]:
+def rows_for(ledger: Ledger, scope: StatementScope, stated: Report | None = None) -> Iterator[Ledger | None]:
     """The rows of a whole ledger that a statement is about, as the session of its analyst has them.
 
-    `count` is their number, by default all; None if there are fewer, or no part is reserved for the analyst.  A copy
-    does not say when columns were added after its last row: it has those of the tables and columns that are `stated`.
+    All rows that there are, or as many as were `stated`; None if there are fewer, or no part is reserved for the
+    analyst.  A copy does not say when its declaration changed after its last row: it has the columns that are stated,
+    of the version with which it has the stated hash.
     """
+    count = None if stated is None else stated.source.rows
     if not scope.is_copy:
         fits = count is None or 0 <= count <= ledger.count
         with closing(RowsCopy(ledger, count if fits else 0)) as rows:
             yield rows if fits else None
         return
     metadata, parameters, root = ledger.metadata, ledger.parameters, ""
+    if stated is not None:
+        words = None if stated.stated is None else ledger.stated(len(stated.stated.times))
+        metadata = {**before_stated(metadata), **({} if words is None else {STATED: words})}
     if scope.analyst is not None:
         part = part_of(ledger, scope.analyst)
         if part is None:
@@ -137,8 +153,27 @@ def rows_for(
         parameters, root = dict(part.parameters), node_of(part.id)
     shared = SharedRows(ledger, root, shows_actors=scope.analyst is None)
     wanted = shared.count if count is None else count
-    if stated is not None:
-        metadata = _as_stated(metadata, ledger.declared_before(shared.id_of(min(wanted, shared.count))), stated)
-    with closing(ReplicaLedger(ledger.path, metadata, parameters)) as copy:
-        copy.append(shared.after(0, wanted)[:wanted] if wanted else [])
-        yield copy if copy.count == wanted else None
+    rows_ = shared.after(0, wanted)[:wanted] if wanted else []
+    declarations = shared.declarations()
+    for index in _possible(declarations, wanted) if stated is not None else [len(declarations) - 1]:
+        declared = declarations[index][1]
+        known = of_version(declared.metadata)
+        if stated is not None:
+            columns = {(table.name, column.name) for table in stated.tables for column in table.columns}
+            then = ledger.declared_before(shared.id_of(min(wanted, shared.count)))
+            least = then if extends(declared, then) else Declared(before_added(declared.metadata), {})
+            known = of_version(_as_stated(declared, least, columns))
+        known = {**{name: text for name, text in metadata.items() if name not in OF_VERSION}, **known}
+        earlier = earlier_of(declarations[:index], before_stated(known), parameters)
+        with closing(ReplicaLedger(ledger.path, known, parameters, earlier)) as copy:
+            copy.append(rows_)
+            if index == len(declarations) - 1 or (stated is not None and copy.head == stated.source.head):
+                yield copy if copy.count == wanted else None
+                return
+
+
+def _possible(declarations: list[tuple[int, Declared]], rows: int) -> list[int]:
+    """The declarations that a copy with a number of rows may have had; the last one in any case."""
+    ends = [last for last, _ in declarations]
+    before = [0, *ends]
+    return [at for at, last in enumerate(ends) if before[at] <= rows <= last or at == len(ends) - 1]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 from fractions import Fraction
 
@@ -20,6 +22,7 @@ from dpnb.errors import printable
 from dpnb.render.numbers import format_percent_down, format_percent_up
 from dpnb.render.schemas import column_words, unit_words
 from dpnb.results.disclosure.parts import (
+    CitedCategories,
     Guarantee,
     Implied,
     Readings,
@@ -28,12 +31,15 @@ from dpnb.results.disclosure.parts import (
     ReportedTable,
     Unit,
 )
-from dpnb.schema import ColumnType, Schema
+from dpnb.schema import Categories, ColumnType, Key, Schema
 from dpnb.session.gauges import describe_spent
 
 MAX_FACTOR = 1e12
 ROUNDING = 1e-12
 """More than the relative error of a few operations on doubles."""
+
+MAX_CATEGORIES, CITED = 20, 3
+"""Categories of a column that a statement lists; of more, it cites the first ones and a digest."""
 
 NEIGHBOURS = (
     "Two tables are neighbours if one of them has one unit more than the other, with all rows of that unit, and they "
@@ -181,4 +187,15 @@ def _table(name: str, unit: PrivacyUnit, columns: Schema, missing: tuple[str, ..
 
 def _column(name: str, declared: ColumnType, missing: tuple[str, ...]) -> ReportedColumn:
     kind, values, outside, counts_as_missing = map(printable, column_words(declared, missing))
-    return ReportedColumn(printable(name), kind, values, outside, counts_as_missing, declared)
+    stated: ColumnType | CitedCategories = declared
+    if isinstance(declared, Categories) and len(declared.values) > MAX_CATEGORIES:
+        stated = CitedCategories(len(declared.values), declared.values[:CITED], _digest(declared.values))
+        first = ", ".join(map(repr, stated.first))
+        values = printable(f"{stated.count:,} categories, the first of them {first}; SHA-256 {stated.digest}")
+    return ReportedColumn(printable(name), kind, values, outside, counts_as_missing, stated)
+
+
+def _digest(values: tuple[Key, ...]) -> str:
+    """The digest of a list of categories, which `CitedCategories` explains."""
+    text = json.dumps(values, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()

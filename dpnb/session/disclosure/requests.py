@@ -7,10 +7,10 @@ from fractions import Fraction
 from typing import cast
 
 from dpnb._core.accountant.accountant import Accountant
-from dpnb._core.accountant.cost_text import charged_amount
 from dpnb._core.accountant.tree import SUB_SESSION, BudgetTree
 from dpnb._core.core import SessionCore
 from dpnb._core.history import launch_text
+from dpnb._core.history.cost_text import charged_amount
 from dpnb._core.history.log import charged_mu, gdp_of
 from dpnb.accounting.exact import decimal_up
 from dpnb.errors import printable
@@ -24,9 +24,13 @@ REQUESTS = (RELEASE, COMPARISON, SELECTION, LAUNCH)
 FREE = "nothing"
 
 
-def releases_of(core: SessionCore, charges: list[Charge], *, answers: bool) -> tuple[ReportedRelease, ...]:
+def charged_of(charges: list[Charge]) -> list[Charge]:
     """Every request that was charged, in every part of the budget and every mechanism, oldest first."""
-    charged = [charge for charge in charges if charge.kind in REQUESTS or charge.loss]
+    return [charge for charge in charges if charge.kind in REQUESTS or charge.loss]
+
+
+def releases_of(core: SessionCore, charged: list[Charge], *, answers: bool) -> tuple[ReportedRelease, ...]:
+    """The charged requests with their costs, and with their answers if that is wanted."""
     words = core.log.words(charge.id for charge in charged)
     return tuple(
         _release(core.account, charge, _described(charge, one), answers=answers)

@@ -11,6 +11,9 @@ from dpnb.results.disclosure.parts import Guarantee, Section
 from dpnb.results.disclosure.report import Report
 from dpnb.session.disclosure.figures import outcome_with_unit
 
+STATED = "What the curator states"
+"""The section in the curator's own words."""
+
 OUTCOME = 0.1
 """The probability of the outcome in the example."""
 
@@ -25,6 +28,7 @@ EXHAUSTED = {
     "drop": "A unit that cannot pay for a request is left out of it and of all later ones.",
     "clip": "The contribution of a unit that cannot pay for a request is scaled down to what it can pay for.",
 }
+MEASURE = " It adds up the squares of the mu of the requests, in the measure of Gaussian differential privacy (GDP)."
 NOT_COVERED = (
     "What is known about people in general. The answers may show that something holds for most people, and this may "
     "then be concluded about a person whether or not that person is in the table.",
@@ -36,6 +40,8 @@ NOT_COVERED = (
     "the table under another ledger, adds to what this ledger discloses.",
     "What the curator declared. Bounds, categories, limits and public numbers, which are listed below, are public. If "
     "they were taken from the rows of this table, the guarantee does not cover that.",
+    "Legal judgement. Whether answers are personal data, and whether they may be published, is for those to decide who "
+    "are responsible for the data; this statement has facts for that.",
     "Accuracy. Errors and noise intervals account for the noise; population intervals also for the sampling of the "
     "units. Neither accounts for values and rows beyond the declared bounds and limits.",
 )
@@ -49,6 +55,7 @@ def is_test(notice: str | None) -> bool:
 def sections_of(report: Report) -> tuple[Section, ...]:
     """The statement in sentences."""
     return (
+        *_stated(report),
         Section("Who is protected", _protected(report)),
         Section("What is guaranteed", _guaranteed(report)),
         Section("What has been released", _released(report)),
@@ -58,18 +65,35 @@ def sections_of(report: Report) -> tuple[Section, ...]:
     )
 
 
+def _stated(report: Report) -> tuple[Section, ...]:
+    """What the curator states: a paragraph of name and text for each, and one that says since when."""
+    stated = report.stated
+    if stated is None or not stated.text.facts:
+        return ()
+    facts = [f"{name}: {text}" for name, text in stated.text.facts]
+    days = list(dict.fromkeys(time[:10] for time in stated.times))
+    earlier = len(stated.times) - 1
+    since = f"The curator has stated this in these words since {days[-1]}"
+    if earlier:
+        since += (
+            f"; what was stated before, first on {days[0]}, was replaced {earlier:,} time{'s' if earlier > 1 else ''}"
+        )
+    return (Section(STATED, (*facts, f"{since}. The program that wrote this statement cannot check it.")),)
+
+
 def _protected(report: Report) -> tuple[str, ...]:
     unit = report.unit
     if all(table.unit_column is None for table in report.tables):
         words = (
-            "Each single row of the table is protected: the privacy unit is one row. Where a person has several "
-            "rows, the guarantee is about each of these rows, and weaker for the person as a whole."
+            f"Each single row of the table is protected: the privacy unit is one row{_unit_in_words(report)}. Where a "
+            "person has several rows, the guarantee is about each of these rows, and weaker for the person as a whole."
         )
     else:
         column = report.tables[0].unit_column
         words = (
             f"The privacy unit is {unit.words}: all rows with the same value in the column {column} are protected "
-            "together. What a unit has beyond these limits has no effect on any answer."
+            f"together{_unit_in_words(report)}. Whatever a unit has beyond the limits in brackets has no effect on any "
+            "answer."
         )
     if unit.public_units is None:
         number = "The number of units is protected too."
@@ -82,6 +106,12 @@ def _protected(report: Report) -> tuple[str, ...]:
         "The guarantee is about one unit at a time. What the answers say about several units together, such as the "
         "members of a family, is limited less: for two units epsilon or mu is twice as large, and delta at least that.",
     )
+
+
+def _unit_in_words(report: Report) -> str:
+    """What a unit is, where the curator has a word for it."""
+    label = None if report.stated is None else report.stated.unit_label
+    return "" if label is None else f", and a unit is one {label} wherever this statement says unit"
 
 
 def _guaranteed(report: Report) -> tuple[str, ...]:
@@ -102,13 +132,14 @@ def _guaranteed(report: Report) -> tuple[str, ...]:
         found.append(EXHAUSTED[guarantee.on_exhausted])
     if guarantee.fixed_beforehand:
         found.append(
-            "This was fixed when the ledger was created, before the first answer, and cannot be changed for this "
-            "ledger. Each request is charged before anything is computed from the table for it, and "
+            "The guarantee was fixed when the ledger was created, before the first answer, and cannot be changed for "
+            "this ledger. Each request is charged before anything is computed from the table for it, and "
             f"{_beyond(guarantee)}. The rule is the {filter_.label} filter ({filter_.theorem})."
+            f"{MEASURE if guarantee.mu is not None else ''}"
         )
     found.append(
-        "It holds against anyone who sees the answers, whatever else they know, even all other rows of the table, "
-        "whatever they compute from the answers, and however each request was chosen after the earlier answers."
+        "The guarantee holds against anyone who sees the answers, whatever else they know, even all other rows of the "
+        "table, whatever they compute from the answers, and however each request was chosen after the earlier answers."
         if guarantee.fixed_beforehand
         else "No (epsilon, delta) was fixed beforehand. The figures below are readings of what was charged, which hold "
         "in the way that each of them says, and are no promise about further requests."
@@ -123,8 +154,8 @@ def _example(guarantee: Guarantee) -> str | None:
         return None
     return (
         f"For example, an outcome that has a probability of {OUTCOME:.0%} when a unit is not in the table has one of "
-        f"at most {percent_up(probability)} when it is. This is computed from {_enforced(guarantee)}, as it is for "
-        "every part of a budget."
+        f"at most {percent_up(probability)} when it is. This is computed from {_enforced(guarantee)}, and in the same "
+        "way in the statement about a part of a budget, so that both can be compared."
     )
 
 
@@ -152,38 +183,45 @@ def _released(report: Report) -> tuple[str, ...]:
         first, last = report.releases[0].time[:10], report.releases[-1].time[:10]
         when = f"on {first}" if first == last else f"between {first} and {last}"
         found.append(
-            f"The ledger has {total:,} charged request{'s' if total != 1 else ''}{whose}, made {when}: {kinds}. They "
-            "are listed below with what each of them cost. A request that is repeated returns the recorded answer, "
-            "costs nothing and is not listed again."
+            f"The ledger has {total:,} charged request{'s' if total != 1 else ''}{whose}, made {when}: {kinds}. Each "
+            "of them used up a part of the budget, and is listed below with what it cost. A request that is repeated "
+            "returns the recorded answer, costs nothing and is not listed again."
         )
     else:
         found.append(f"Nothing has been released: the ledger has no charged request{whose}.")
     if report.filter.spent_share is not None:
         found.append(
             f"Charged so far: {report.filter.spent_share} of the budget ({report.filter.spent}); "
-            f"{report.filter.left_share} is left. The guarantee is that of the whole budget: the amount charged may "
-            "depend on the answers, and was not fixed beforehand."
+            f"{report.filter.left_share} is left. What is guaranteed is the whole budget, also while only a part of it "
+            "is charged: how much was charged may depend on the answers, and was not fixed beforehand."
         )
     else:
         found.append(f"Charged so far: {report.filter.spent}.")
     if len(report.table_versions) > 1:
         found.append(
             f"Several versions of the table were used ({', '.join(report.table_versions)}). The guarantee is about all "
-            "of them together: their losses are added up."
+            "of them together: their losses are added up. No answer combines two of them."
         )
+        others = [one.version for one in report.versions if one.tables is not None]
+        if others:
+            found.append(
+                f"{'Version' if len(others) == 1 else 'Versions'} {', '.join(others)} had other columns or row limits, "
+                "which are listed below. The cost of each request follows from those of its own version."
+            )
     readings = report.readings
     if readings.participation is not None:
         found.append(readings.participation)
     if readings.time_uniform is not None:
         found.append(
-            f"What has been lost so far, at any moment: {readings.time_uniform} This also holds at a moment that was "
-            "chosen because of an answer."
+            f"What has been lost so far, at any moment: {readings.time_uniform} The privacy loss is the logarithm of "
+            "the factor by which the presence of one unit changed the probability of these very answers. This also "
+            "holds at a moment that was chosen because of an answer."
         )
     elif readings.paused is not None:
         found.append(readings.paused)
     found.append(
-        f"What has been charged so far, against a budget: {readings.accumulator} This is another kind of statement "
-        "than a bound at any moment, and does not hold at a moment that was chosen because of an answer."
+        f"What has been charged so far, against a budget: {readings.accumulator} This is no bound at any moment: it "
+        "says nothing about a moment, or a budget, that was chosen because of an answer."
     )
     return tuple(found)
 
@@ -246,8 +284,18 @@ def _missing(report: Report) -> tuple[str, ...]:
 def _check(report: Report) -> tuple[str, ...]:
     source = report.source
     rows = f"{source.rows:,} row{'s' if source.rows != 1 else ''}"
-    of = "of the ledger" if source.rows_of == "ledger" else "of the ledger that the analyst may see"
+    of = {
+        "ledger": "of the ledger",
+        "redacted": "of the redacted ledger",
+        "copy": "of the ledger that the analyst may see",
+    }[source.rows_of]
+    redacted = (
+        "The redacted ledger has all rows of the curator's, without answers. Names of people, reasons and digests of "
+        "files are replaced by digests with a key that only the curator has; the same name has the same digest. An "
+        "answer is replaced by its salted digest, so that the curator could prove later which one it was."
+    )
     return (
+        *((redacted,) if source.rows_of == "redacted" else ()),
         f"Everything here, apart from the time and the program that wrote it, follows from {rows} {of}; the hash "
         f"{source.head} depends on every one of them, and on the declaration of the table. With the ledger, "
         "this command computes the statement again: python -m dpnb verify STATEMENT LEDGER",

@@ -15,6 +15,7 @@ from dpnb._core.accountant.tree import ABOVE_THRESHOLD
 from dpnb.accounting.exact import display_up
 from dpnb.results.disclosure.parts import ReportedTable
 from dpnb.results.disclosure.report import Report
+from dpnb.results.disclosure.stated import StatementText
 from dpnb.schema import Bounded, Dates
 from dpnb.session.disclosure.sentences import is_test
 
@@ -143,9 +144,11 @@ def registry_entry(report: Report) -> str:
 
 
 def _entry(report: Report) -> dict[str, Any]:
+    text = StatementText() if report.stated is None else report.stated.text
     times = [one.time[:10] for one in report.releases] or [report.written.time[:10]]
     name = _escaped(report.subject.session)
     columns = sum(len(table.columns) for table in report.tables)
+    data = OPEN if text.data is None else _escaped(text.data)
     test = [f"{report.notice}."] if report.notice else []
     return {
         "url_slug": _slug(report.subject.session, times[0]),
@@ -154,13 +157,13 @@ def _entry(report: Report) -> dict[str, Any]:
         "deployment": {
             "basic": {
                 "name": name,
-                "data_curators": [OPEN],
-                "intended_use": OPEN,
+                "data_curators": [OPEN if text.controller is None else _escaped(text.controller)],
+                "intended_use": OPEN if text.purpose is None else _escaped(text.purpose),
                 "data_product_type": "Interactive API"
                 if report.division.mode != "not divided"
                 else "Summary statistics",
                 "data_product_region": OPEN,
-                "description": " ".join([*test, f"Statistics with added noise of the table {name}. {OPEN}"]),
+                "description": " ".join([*test, f"Statistics with added noise of the table {name}. {data}"]),
                 "publication_date": times[0],
             },
             "dp_variant": {

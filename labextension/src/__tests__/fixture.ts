@@ -48,6 +48,7 @@ export function release(id: number, changes: Partial<ILogEntry> = {}): ILogEntry
   return {
     id,
     query: `question ${id}`,
+    title: changes.query ?? `question ${id}`,
     cost: `mu ${id / 100}`,
     mu: id / 100,
     cost_fraction: `${id}%`,

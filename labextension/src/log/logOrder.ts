@@ -9,7 +9,7 @@ const oldestFirst: Compare = (a, b) => a.id - b.id;
 const mostExpensiveFirst: Compare = (a, b) => b.mu - a.mu;
 
 const words = new Intl.Collator(undefined, { numeric: true, sensitivity: 'base' });
-const byQuery: Compare = (a, b) => words.compare(a.query, b.query);
+const byQuery: Compare = (a, b) => words.compare(a.title, b.title);
 const byStatus: Compare = (a, b) => words.compare(a.status, b.status);
 
 export type Order = 'newest' | 'oldest' | 'mostExpensive' | 'query' | 'status';
@@ -46,7 +46,8 @@ export function sorted(rows: readonly ILogEntry[], order: Order): ILogEntry[] {
  * Every word must occur in its query, status, cost or estimate; "#3" is the release with this number.
  */
 export function matches(row: ILogEntry, filter: string): boolean {
-  const text = [row.query, row.status, row.cost, row.cost_fraction ?? '', row.estimate ?? ''].join('\n').toLowerCase();
+  const { query, title, status, cost, cost_fraction: share, estimate } = row;
+  const text = [query, title, status, cost, share ?? '', estimate ?? ''].join('\n').toLowerCase();
   return filter
     .toLowerCase()
     .split(/\s+/)

@@ -3,6 +3,9 @@ import type { ILogEntry } from '../protocol/snapshot';
 import type { ISessionActions } from '../panel/sessionActions';
 import { trans } from '../translation';
 
+/** Characters of an expected error: two lines of the panel. */
+const MAX_ERROR = 60;
+
 /** One release: its query, answer, cost, error, time and status, and a button that shows its cell. */
 export function logRow(actions: ISessionActions): IView<ILogEntry> {
   const query = element('div', 'dpnb-release-query');
@@ -19,13 +22,14 @@ export function logRow(actions: ISessionActions): IView<ILogEntry> {
     update: (release): void => {
       node.dataset.release = String(release.id);
       node.dataset.status = release.status;
-      setText(query, `${release.id}. ${release.query}`);
-      query.title = release.query; // long ones are cut off
+      setText(query, `${release.id}. ${release.title}`);
+      query.title = release.query; // exact: the title is in words
       setText(estimate, release.estimate ?? '');
       estimate.hidden = release.estimate === null;
       const { cost_fraction: share } = release;
       setText(cost, share === null ? release.cost : trans.__('%1 of the budget (%2)', share, release.cost));
-      setText(error, release.error === null ? '' : ` · ${release.error}`);
+      setText(error, release.error === null ? '' : ` · ${shortened(release.error)}`);
+      error.title = release.error ?? '';
       error.hidden = release.error === null;
       setTime(time, release.time);
       setText(status, release.status);
@@ -33,6 +37,9 @@ export function logRow(actions: ISessionActions): IView<ILogEntry> {
     }
   };
 }
+
+/** A text whose end is left out if it is long, such as the errors of many statistics; its tooltip has all of it. */
+const shortened = (text: string): string => (text.length > MAX_ERROR ? `${text.slice(0, MAX_ERROR - 1)}…` : text);
 
 /** A button that shows a cell; hidden if no open notebook contains the cell. */
 export class CellButton {

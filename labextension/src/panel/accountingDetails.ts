@@ -13,6 +13,7 @@ export class AccountingDetails implements IView<ISessionSnapshot> {
   readonly fold = new Fold('dpnb-accounting', trans.__('Accounting details'));
   /** Where the reading of the odometer is shown. */
   readonly losses = element('div', '');
+  private readonly _guarantee = element('p', 'dpnb-exact-guarantee');
   private readonly _spent = element('p', 'dpnb-spent-loss');
   private readonly _filters = new FiltersView();
   private readonly _odometers = new OdometersView();
@@ -21,7 +22,8 @@ export class AccountingDetails implements IView<ISessionSnapshot> {
   private readonly _ledger = element('p', 'dpnb-ledger');
 
   constructor() {
-    this.fold.body.append(this.losses, this._spent, this._missing, this._filters.node, this._odometers.node);
+    this.fold.body.append(this._guarantee, this.losses, this._spent, this._missing);
+    this.fold.body.append(this._filters.node, this._odometers.node);
     this.fold.body.append(this._timeline.node, this._ledger);
   }
 
@@ -30,6 +32,7 @@ export class AccountingDetails implements IView<ISessionSnapshot> {
   }
 
   update(session: ISessionSnapshot): void {
+    setTextWithTerms(this._guarantee, trans.__('Guarantee: %1', session.guarantee));
     const missing = trans.__('The other filters and odometers are shown as soon as the kernel is idle.');
     setText(this._missing, session.is_compared ? '' : missing);
     this._missing.hidden = session.is_compared;

@@ -34,9 +34,10 @@ export class GuaranteeView implements IView<ISessionSnapshot> {
     setTextWithTerms(this._unitName, trans.__('Privacy unit'));
   }
 
-  update({ guarantee, privacy_unit: unit, engine }: ISessionSnapshot): void {
+  update({ guarantee, promise, privacy_unit: unit, engine }: ISessionSnapshot): void {
     setText(this._unit, unit);
     setText(this._engine, trans.__('in %1', engine));
-    setTextWithTerms(this._guarantee, guarantee.replace(`, for ${unit}`, '')); // the unit has a row of its own
+    setText(this._guarantee, promise);
+    this._guarantee.title = guarantee; // also in the accounting details, with its terms
   }
 }

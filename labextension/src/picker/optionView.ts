@@ -19,7 +19,7 @@ export class OptionView {
   private readonly _inOneRelease = new Fact('once', trans.__('In one release'));
   private readonly _relativeError = new Fact('share', trans.__('Relative error'));
   private readonly _compare = new Fact('compare', trans.__('Compare with'), this.reference);
-  private readonly _after = new Fact('after', trans.__('Headroom after'));
+  private readonly _after = new Fact('after', trans.__('Budget left after'));
   private readonly _times = new Fact('times', trans.__('Also affordable'));
 
   constructor(slider: HTMLInputElement) {
@@ -45,7 +45,7 @@ export class OptionView {
   update(option: IOption, now: number | null): void {
     setText(this._cost, option.cost);
     setTextWithTerms(this._loss, option.loss === option.cost ? '' : `(${option.loss})`);
-    this._error.show(option.error);
+    this._error.show(option.error, option.errors === null ? [] : [errorTable(option.errors)]);
     this._inOneRelease.show(option.in_one_release);
     this._relativeError.show(this._relativeTo(option));
     this._compare.node.hidden = option.error_value === null;
@@ -71,6 +71,14 @@ export class OptionView {
   }
 }
 
+/** The expected errors of many statistics, a number in a line; the first row is the head. */
+function errorTable([head = [], ...rows]: string[][]): HTMLElement {
+  const cells = (row: string[], name: 'th' | 'td'): HTMLElement =>
+    element('tr', '', ...row.map((text, at) => element(at === 0 ? 'th' : name, '', text.replace(/± /g, '±\u00a0'))));
+  const body = element('tbody', '', ...rows.map(row => cells(row, 'td')));
+  return element('div', 'dpnb-picker-errors', element('table', '', element('thead', '', cells(head, 'th')), body));
+}
+
 /** A line of the list: a term and its description. */
 class Fact {
   readonly node: HTMLElement;
@@ -83,8 +91,13 @@ class Fact {
     this.node = element('div', 'dpnb-picker-fact', term, this._value);
   }
 
-  show(text: string | null): void {
+  /** @param above What is shown above the text, which changes whenever it does. */
+  show(text: string | null, above: Node[] = []): void {
     this.node.hidden = text === null;
-    setText(this._value, text ?? '');
+    if (above.length > 0) {
+      this._value.replaceChildren(...above, element('span', 'dpnb-picker-note', text ?? ''));
+    } else {
+      setText(this._value, text ?? '');
+    }
   }
 }

@@ -1,6 +1,8 @@
 // Generated from dpnb/_protocol/glossary.py by .ci/protocol.py: edit that file.
 
 export const TERMS = {
+  'budget left':
+    'The share of the budget that no answer has used, in the scale in which the filter adds costs; in code it is the headroom.',
   headroom: 'The share of the budget that is left, in the scale in which the filter adds costs.',
   'privacy unit':
     'The entity whose presence is protected: one row, or all rows that share a value of one column, for example all rows of one person.',

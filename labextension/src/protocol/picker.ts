@@ -2,7 +2,7 @@
 
 import { isCount, isFields, isNumber, isProportion, isText, listOf, mapOf, oneOf, orNull } from './guards';
 
-export const VERSION = 6;
+export const VERSION = 7;
 
 /** One position of the slider: a target, with cost and expected error of its release. */
 export interface IOption {
@@ -17,8 +17,10 @@ export interface IOption {
   loss: string;
   /** What the reader must confirm before the release; null if the cost is small. */
   confirm: string | null;
-  /** The expected error in words, with its unit. */
+  /** The expected error in words, with its unit; of `errors`, what they are and assume. */
   error: string;
+  /** The expected errors of many statistics as a table, whose first row is its head; null where `error` has them. */
+  errors: string[][] | null;
   /** The expected error of the worst group as a number; null where it is not known or the units are mixed. */
   error_value: number | null;
   /** For a refinement, the error that one release at the total loss would have had, in words; null if it is unknown. */
@@ -102,7 +104,7 @@ export interface IRenderedAnswer {
 /** The state of a budget picker. */
 export interface IPickerState {
   /** Version of the state; the browser displays no other. */
-  version: 6;
+  version: 7;
   /** "choosing", or "answered" once the answer is shown instead of the slider. */
   phase: 'choosing' | 'answered';
   /** The query in words. */
@@ -146,6 +148,7 @@ export const isOption = (value: unknown): value is IOption =>
   isText(value.loss) &&
   orNull(isText)(value.confirm) &&
   isText(value.error) &&
+  orNull(listOf(listOf(isText)))(value.errors) &&
   orNull(isNumber)(value.error_value) &&
   orNull(isText)(value.in_one_release) &&
   orNull(isText)(value.relative_error) &&
@@ -186,7 +189,7 @@ export const isRenderedAnswer = (value: unknown): value is IRenderedAnswer =>
 
 export const isPickerState = (value: unknown): value is IPickerState =>
   isFields(value) &&
-  oneOf(6)(value.version) &&
+  oneOf(7)(value.version) &&
   oneOf('choosing', 'answered')(value.phase) &&
   isText(value.query) &&
   orNull(isText)(value.notice) &&

@@ -107,8 +107,10 @@ export interface INextStep {
 /** One request of the ledger. */
 export interface ILogEntry {
   id: number;
-  /** In words. */
+  /** Exact, in words. */
   query: string;
+  /** As a reader says it: without code as far as there are words for it. */
+  title: string;
   /** In words, for example "mu 0.05". */
   cost: string;
   /** The cost as a number, to sort by. */
@@ -192,8 +194,9 @@ export interface ISessionSnapshot {
   notice_explanation: string | null;
   /** null if the table is in the kernel. */
   connection: IConnectionSnapshot | null;
-  /** In words. */
+  /** Exact, in words. */
   guarantee: string;
+  promise: string;
   /** The first replaces a selected headline that is absent. */
   headlines: IHeadline[];
   /** Id of the filter that is enforced; "none" without a budget. */
@@ -302,6 +305,7 @@ export const isLogEntry = (value: unknown): value is ILogEntry =>
   isFields(value) &&
   isCount(value.id) &&
   isText(value.query) &&
+  isText(value.title) &&
   isText(value.cost) &&
   isNumber(value.mu) &&
   orNull(isText)(value.cost_fraction) &&
@@ -350,6 +354,7 @@ export const isSessionSnapshot = (value: unknown): value is ISessionSnapshot =>
   orNull(isText)(value.notice_explanation) &&
   orNull(isConnectionSnapshot)(value.connection) &&
   isText(value.guarantee) &&
+  isText(value.promise) &&
   listOf(isHeadline)(value.headlines) &&
   isText(value.filter) &&
   listOf(isGauge)(value.gauges) &&

@@ -139,6 +139,17 @@ describe('LogView', () => {
     expect(document.activeElement).toBe(jump);
   });
 
+  it('shows titles in words, with the exact query and the whole error as tooltips', () => {
+    const error = `${'age count ± 1, '.repeat(9)}and 32 more`;
+    show({ log: [release(1, { query: 'count by cut(age, [1, 2])', title: 'count, by age', error })], n_requests: 1 });
+    const shown = found(view.node, '.dpnb-release-query');
+    expect([shown.textContent, shown.title]).toEqual(['1. count, by age', 'count by cut(age, [1, 2])']);
+    const short = found(view.node, '.dpnb-release-error');
+    expect(short.textContent?.length).toBeLessThan(70);
+    expect(short.title).toBe(error);
+    expect(matches(release(1, { query: 'cut(age)', title: 'ranges' }), 'cut ranges')).toBe(true);
+  });
+
   it('shows markup as text', () => {
     show({ log: [release(1, { query: '<img src=x>' })], n_requests: 1 });
     expect(view.node.querySelector('img')).toBeNull();

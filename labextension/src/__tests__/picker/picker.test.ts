@@ -11,6 +11,7 @@ const option = (mu: string, remaining: number, error_value: number | null): IOpt
   loss: `mu ${mu}`,
   confirm: null,
   error: error_value === null ? 'unknown' : `± ${error_value} mdvis at 95% (noise)`,
+  errors: null,
   error_value,
   in_one_release: null,
   relative_error: null,
@@ -22,7 +23,7 @@ const option = (mu: string, remaining: number, error_value: number | null): IOpt
 function state(changes: Partial<IPickerState> = {}): IPickerState {
   const all = { ...option('1', 0, 0.1), target: { share: '1' }, cost: '100.0% of the budget, all that is left' };
   return {
-    version: 6,
+    version: 7,
     phase: 'choosing',
     query: 'mean of mdvis by coins',
     notice: null,
@@ -108,6 +109,16 @@ describe('PickerView, asking,', () => {
     expect(slider().value).toBe('2');
     expect(found(view.node, '[data-preset=print]').getAttribute('aria-pressed')).toBe('true');
     expect(found(view.node, '[data-preset=glance]').getAttribute('aria-pressed')).toBe('false');
+  });
+
+  it('shows the errors of many statistics as a table, with what they assume below it', () => {
+    const errors = [
+      ['column', 'count', 'mean'],
+      ['age', '± 375', '± 0.12 to ± 0.59']
+    ];
+    view.update(state({ options: [{ ...option('0.1', 0.9, null), error: 'at 95% (noise)', errors }] }));
+    expect(texts(view.node, '.dpnb-picker-errors td')).toEqual(['±\u00a0375', '±\u00a00.12 to ±\u00a00.59']);
+    expect(texts(view.node, '.dpnb-picker-note')).toEqual(['at 95% (noise)']);
   });
 
   it('compares the error with a figure of the reader’s', () => {

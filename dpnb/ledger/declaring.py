@@ -1,0 +1,60 @@
+"""The part of a ledger that records what its session declares, and refuses the session once that was replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from typing import Any
+
+from dpnb.ledger.chain import ChainHead
+from dpnb.ledger.charge import REQUESTS, VERSION, Charge
+from dpnb.ledger.connection import refuse_unreadable
+from dpnb.ledger.declared import Declared, refuse_replaced
+from dpnb.ledger.queries import DeclarationChange, LedgerQueries
+
+
+class DeclaringLedger(LedgerQueries):
+    """A session that returns to a version that was used before declares that with its first charge.
+
+    Reading recorded answers changes nothing, and ends no other session.
+    """
+
+    _version = ""
+    _has_returned = False  # in the current transaction
+    _followed: ChainHead | None
+    """The last verified row of the chain; None while the file is being created."""
+    _agreed: ChainHead | None  # the end of the chain up to which nothing has replaced what was declared
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """Block all other writers; see `Ledger`."""
+        raise NotImplementedError
+
+    def note(self, kind: str, version: str, details: Mapping[str, Any], key: str | None = None) -> Charge:
+        """Write a row about the table; see `Ledger`."""
+        raise NotImplementedError
+
+    def _declare(self, wanted: Declared, version: str, change: DeclarationChange) -> None:
+        with refuse_unreadable("the metadata"):
+            known, declared = self.declared, change(self, wanted)
+        self._declared, self._version = declared, version
+        self._returns = declared != known and declared == self.declared_at_last_request(version)
+        if declared != known and not self._returns:
+            self._note_declared()
+
+    def _note_declared(self) -> None:
+        self.note(VERSION, self._version, {name: dict(one) for name, one in self.opened._asdict().items()})
+
+    def declare_again(self) -> None:
+        """Declare what this session returns to now, before its first charge."""
+        with self.transaction():
+            self._declare_before(REQUESTS[0])
+
+    def _declare_before(self, kind: str) -> None:
+        """Declare what a row of a kind is about, if this session returns to it; refuse what others have replaced."""
+        if self._returns:
+            if kind in REQUESTS and not self._has_returned:
+                self._has_returned = True
+                self._note_declared()
+        elif kind != VERSION and self._declared is not None:
+            refuse_replaced(self.path, self._declared, self.declared)
+            self._agreed = self._followed

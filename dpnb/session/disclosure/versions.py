@@ -1,0 +1,32 @@
+"""The versions of the table that were queried: when, and what each of them declared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dpnb._core.ledger_metadata import LedgerMetadata
+from dpnb.errors import printable
+from dpnb.ledger import Charge, Ledger
+from dpnb.ledger.declared import STATED, extends
+from dpnb.results.disclosure.parts import ReportedTable, ReportedVersion
+from dpnb.session.disclosure.figures import tables_of
+
+
+def versions_of(ledger: Ledger, charges: Sequence[Charge]) -> tuple[ReportedVersion, ...]:
+    """The versions that charged requests were about, in the order of their first requests."""
+    by_version: dict[str, list[Charge]] = {}
+    for charge in charges:
+        by_version.setdefault(charge.table_version, []).append(charge)
+    return tuple(
+        ReportedVersion(printable(version), len(rows), rows[0].time, rows[-1].time, _other_tables(ledger, rows[-1]))
+        for version, rows in by_version.items()
+    )
+
+
+def _other_tables(ledger: Ledger, last: Charge) -> tuple[ReportedTable, ...] | None:
+    """The tables that were declared for a row, if they are others than those that are declared now."""
+    then = ledger.declared_before(last.id)
+    if extends(ledger.declared, then):
+        return None
+    words = {name: text for name, text in ledger.metadata.items() if name == STATED}  # the label of a unit
+    return tables_of(LedgerMetadata.from_dict({**then.metadata, **words}, ledger.path).tables)
