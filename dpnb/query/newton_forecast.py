@@ -154,7 +154,7 @@ class StepForecasts:
             refinement_note=None,
             assumption=None
             if rows is None or not total.mu_squared
-            else f"about {rows.by_cell[0]:,.0f} rows ({rows.source}) and {TYPICAL_VALUES}",
+            else f"about {_number(rows)} rows ({rows.source}) and {TYPICAL_VALUES}",
             assumed_description=None if clearness is None else TYPICAL,
             current_half_widths=None,
             notice=core.notice,
@@ -191,4 +191,9 @@ class StepForecasts:
             else np.full((1, terms), np.inf)
             for one in found
         ]
-        return widths[0], widths[1] if len(found) > 1 else None, found[0].clearness
+        return widths[0], widths[1] if len(found) > 1 else None, math.sqrt(found[0].clearness * found[-1].clearness)
+
+
+def _number(rows: RowCounts) -> str:
+    """A number of rows, or from which to which, in words."""
+    return f"{rows.by_cell[0]:,.0f}" + ("" if rows.most is None else f" to {rows.most[0]:,.0f}")

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 GAIN = 0.25
 """By how much a refinement narrows the widest interval at least, to be proposed."""
 
-CLEAR, HARDLY_CLEAR = 8.0, 4.0
+CLEAR, HARDLY_CLEAR = 8.0, 3.0
 """The clearness at which coefficients are mostly known, although two predictors have a correlation of 0.8; and that
 below which they are mostly unknown then.  Without any correlation they are known from about 1."""
 

@@ -108,8 +108,14 @@ class ExpectedErrors:
         return None if sums is None or self._known_sums is not None else self.expected(sigma, sums=sums)
 
     def clearness(self, sigma: float) -> float | None:
-        """`Preview.clearness` of a linear regression; None of other queries."""
-        state = self.state
+        """`Preview.clearness` of a linear regression; None of other queries.
+
+        If the number of rows is a range, it is that of a number in the middle.
+        """
+        state, most = self.state, None if self.rows is None else self.rows.if_most
+        if most is not None:
+            ends = [replace(self, rows=replace(rows, most=None)).clearness(sigma) for rows in (self.rows, most) if rows]
+            return None if None in ends else float(np.sqrt(np.prod(ends)))  # type: ignore[arg-type]  # checked
         sums = None if self.rows is None else typical_sums(state.query, self.rows.by_cell, self.schema)
         if sums is None or not is_regression(state.view) or not np.isfinite(sums).all():
             return None
