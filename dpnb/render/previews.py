@@ -72,7 +72,8 @@ def _previews(previews: Previews) -> Shown:
         html.append([escape(text) + links.get(name, "") for name, text in zip(COLUMNS, row, strict=True)])
     html[0][1] = cost_html(first.cost, first.cost_fraction)  # the loss is explained once
     parts = [table_part(COLUMNS, rows, html=html)]
-    if needed := next(filter(None, map(needed_words, reversed(previews.previews))), None):
+    helps = map(needed_words, reversed(previews.previews)) if first.clearness is not None else ()
+    if needed := next(filter(None, helps), None):
         below = f"<div>What helps: {escape(needed)}</div>"
         parts.append(ShownPart([f"  what helps: {needed}"], below))
     if count := first.count_needed:
@@ -98,7 +99,7 @@ def describe_expected_error(preview: Preview) -> str:
             text = f"now {now} -> {text}"
         else:
             text += ", no narrower than the current noise interval"
-    if preview.doubt == "possible" and text != UNKNOWN:
+    if preview.clearness is not None and preview.doubt == "possible" and text != UNKNOWN:
         text += ", or unknown if predictors are closely related"
     return text if text in (UNKNOWN, PROBABLY_UNKNOWN) else text + explained(preview)
 
@@ -175,10 +176,12 @@ def error_words(preview: Preview, most: int = MAX_STATISTICS) -> str:
     """The expected errors alone: of the worst group, or of each of the first statistics."""
     if preview.half_widths is None:
         return UNKNOWN
-    if preview.doubt == "probable" and np.isfinite(preview.half_widths).any():
+    if preview.clearness is not None and preview.doubt == "probable" and np.isfinite(preview.half_widths).any():
         return PROBABLY_UNKNOWN
-    outputs, (widths, least) = _described(preview, preview.half_widths, preview.least_half_widths)
-    is_regression = outputs is not preview.outputs
+    outputs, widths, least = preview.outputs, preview.half_widths, preview.least_half_widths
+    is_regression = outputs is not None and outputs[0] == "term"
+    if is_regression:
+        outputs, (widths, least) = _described(preview, widths, least)
     if is_regression and not np.isfinite(widths).any():
         return UNKNOWN
     return describe_error(
@@ -264,7 +267,7 @@ def _facts(preview: Preview) -> list[tuple[str, str]]:
         facts[3:3] = [("in one release", once)] if once else []
     if preview.parts:
         facts.insert(1, ("divided among", "; then ".join(f"{name}: {price}" for name, price in preview.parts)))
-    if (needed := needed_words(preview)) is not None:
+    if preview.clearness is not None and (needed := needed_words(preview)) is not None:
         facts.append(("what helps", needed))
     if preview.count_needed:
         facts.append(("release first", _first_text(preview.count_needed, preview)))

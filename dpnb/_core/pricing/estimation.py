@@ -45,7 +45,7 @@ from dpnb.results.estimates.discovered_groups import GIVEN, named_groups
 from dpnb.results.estimates.least_squares import LeastSquares
 from dpnb.results.estimates.linear import least_squares, named_outputs, numbers_of
 from dpnb.results.estimates.noisy import SampledAs
-from dpnb.results.estimates.outputs import TableLayout, dates_of, table_of
+from dpnb.results.estimates.outputs import TableLayout, dates_of, outputs_of, table_of
 from dpnb.results.estimates.population import SamplingError, population, sampled_as
 from dpnb.results.estimates.quantiles import RANK_MARGIN, rank_scale
 from dpnb.results.estimates.regression import RegressionNumbers
@@ -93,7 +93,8 @@ class EstimateReader:
     @cached_property
     def outputs(self) -> tuple[str, tuple[Key, ...]] | None:
         """The names of the numbers of each cell; None if there is one number."""
-        return named_outputs(self.query, self.request.view, self.schema)
+        view = self.request.view
+        return named_outputs(self.query, view, self.schema) if is_regression(view) else outputs_of(view)
 
     @cached_property
     def description(self) -> str:

@@ -138,15 +138,21 @@ class ExpectedErrors:
 
     def _labels(self, key: tuple[Key, ...], index: int) -> tuple[Label, ...]:
         """The labels of a number in ``within=``: its group, also as a tuple, and its statistic by each name."""
-        named = named_outputs(self.state.query, self.state.view, self.schema)
         labels: list[Label] = [key, key[0]] if len(key) == 1 else [key] if key else []
-        return (*labels, *dict.fromkeys(outputs[1][index] for outputs in (self._outputs, named) if outputs))
+        return (*labels, *[outputs[1][index] for outputs in self._names if outputs])
 
     # --- at one noise scale -----------------------------------------------------------------------------------------
 
     @cached_property
     def _outputs(self) -> tuple[str, tuple[Key, ...]] | None:
         return outputs_of(self.state.view)
+
+    @cached_property
+    def _names(self) -> list[tuple[str, tuple[Key, ...]] | None]:
+        """The outputs by each of their names."""
+        if self._outputs is None or self._outputs[0] != "term":
+            return [self._outputs]
+        return [self._outputs, named_outputs(self.state.query, self.state.view, self.schema)]
 
     @cached_property
     def _n_outputs(self) -> int:

@@ -38,6 +38,7 @@ from dpnb.results.estimates.linear import named_outputs
 from dpnb.results.estimates.noisy import Cells
 from dpnb.results.estimates.outputs import outputs_of
 from dpnb.results.preview import GAIN, Amounts, CountNeeded, Preview, Previews, gain
+from dpnb.schema import Key
 
 PICKER_STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 """Shares of the remaining budget that are proposed."""
@@ -168,6 +169,13 @@ class _PreviewedQuery(NotCopyable):
         return None if counted is None else counted.for_display
 
     @cached_property
+    def _outputs(self) -> tuple[str, tuple[Key, ...]] | None:
+        found = outputs_of(self._view)
+        if found is None or found[0] != "term":
+            return found
+        return named_outputs(self._state.query, self._view, self._pricer.tables.schema(self._plan.source))
+
+    @cached_property
     def _rows_in_rank(self) -> RowCounts | None:
         return self._pricer.rows_in_rank(self._state)
 
@@ -227,7 +235,7 @@ class _PreviewedQuery(NotCopyable):
             error_unit=RANK if in_rank(view) else answer_unit(plan.aggregation, view),
             names=() if discovery else tuple([group.name for group in plan.group_by]),
             keys=tuple([query.keys[cell] for cell in state.cells]) if query.keys else ((),),
-            outputs=named_outputs(query, view, pricer.tables.schema(plan.source)),
+            outputs=self._outputs,
             headroom_after=few_digits_down(after) if fits else 0.0,
             fits=fits,
             max_mu=None if fits else account.max_mu(state.known_loss),
