@@ -268,7 +268,7 @@ def _set(found: LedgerSum) -> Iterator[str]:
     clocks = "The times are those of the rows, as the clocks of the machines had them."
     if not found.late:
         yield (
-            "Each budget was in a row of its ledger before the first request to any other one. So the sum is a promise "
+            "No ledger had a request before the budget of each other one was in a row. So the sum is a promise "
             "that was made beforehand, as long as no budget was chosen, or kept, because of what another ledger had "
             f"answered. {clocks}"
         )
