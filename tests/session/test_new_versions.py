@@ -167,6 +167,15 @@ def test_the_unused_declaration_of_a_new_version_may_still_change(opened: Open, 
     assert audit(tmp_path / "clinic.dpnb").problems == ()
 
 
+def test_a_session_that_is_refused_declares_nothing(opened: Open) -> None:
+    session = opened()
+    session.frame.count().release(mu="0.1")
+    with pytest.raises(LedgerError, match="sampled: the ledger was created with sampled='population'"):
+        opened(NEW, version="2026", sampled=0.5)
+    assert kinds(session) == ["release"]
+    session.frame["age"].mean().release(mu="0.1")  # is not ended by it
+
+
 def test_a_crash_while_a_version_is_declared_leaves_the_ledger_as_it_was(
     opened: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
