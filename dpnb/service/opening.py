@@ -30,7 +30,7 @@ from dpnb.interactive.launches import columns_of_close
 from dpnb.interactive.threshold.hidden_noise import hidden_noise
 from dpnb.ledger import MEMORY, Charge, Ledger, node_of, parent_launch
 from dpnb.ledger.charge import CLOSE, unique_key
-from dpnb.ledger.declared import of_version
+from dpnb.ledger.declared import STATED, of_version
 from dpnb.ledger.shared_rows import SharedRows
 from dpnb.service.configuration.parts import apply_division
 from dpnb.service.configuration.settings import TableSettings
@@ -264,9 +264,12 @@ class AnalystSession(NotCopyable):
 def _known_of(ledger: Ledger, part: Grant | None) -> tuple[dict[str, str], dict[str, str]]:
     """What an analyst knows as the metadata and parameters of the ledger: in reserved mode, of the own ceiling only."""
     known = ledger.opened  # another session may have declared something else since
+    metadata, words = dict(known.metadata), ledger.stated()
+    if words is not None:
+        metadata[STATED] = words
     if part is None or part.mode != "reserved":
-        return dict(known.metadata), dict(known.parameters)
-    return {**known.metadata, "budget": json.dumps(part.budget.to_json())}, dict(part.parameters)
+        return metadata, dict(known.parameters)
+    return {**metadata, "budget": json.dumps(part.budget.to_json())}, dict(part.parameters)
 
 
 def open_table(settings: TableSettings, heads: Path | None = None, *, restored: bool = False) -> OpenTable:
