@@ -29,7 +29,7 @@ docs: set-up-docs  ## set up, then build the documentation into build/docs/html 
 
 test: checks pytest  ## set up, then run the checks and the tests; seven minutes
 
-# AFTER_TEST=yes leaves out what `make test` has run, also where that chose 25 examples instead of 100.
+# AFTER_TEST=yes leaves out what `make test` has run, also where that chose 25 examples instead of 100, and in dpnb/ all.
 # PART= names one part of the tests below, for machines that share them.
 # All that it needs is set up first, so that one resolve and not two find it.
 test-all: set-up-thorough $(if $(AFTER_TEST),,checks) pytest-all  ## every check and every test; half an hour (AFTER_TEST=, PART=)
@@ -50,6 +50,7 @@ layers: set-up-test  ## who may import whom
 typescript: set-up-test  ## lint and unit tests of the Lab extension
 	cd labextension && $(ENV) jlpm lint:check && $(ENV) jlpm test
 
+# PROCESSES= says how many there are; with more than cores, some may wait for a page or a cluster while others compute.
 # A file is not divided among processes; tests/conftest.py says which begin, and tests/README.md what the marks mean.
 PYTEST = $(ENV) $(PY) -m pytest --numprocesses=$(or $(PROCESSES),auto) --maxprocesses=4 --dist=loadfile --no-loadscope-reorder
 QUICK := smoke or not (ui or spark or dask or notebook or statistical or slow)
@@ -64,7 +65,7 @@ pytest: set-up-test  ## the Python and browser tests of `make test` (PYTEST_FLAG
 	DPNB_TEST_LEVEL=quick $(PYTEST) -m "$(QUICK)" $(PYTEST_FLAGS)
 
 pytest-all: set-up-thorough  ## those of `make test-all` (AFTER_TEST=, PART=, PYTEST_FLAGS=)
-	$(PYTEST) $(if $(CHOSEN),-m "$(CHOSEN)") $(PYTEST_FLAGS)
+	$(PYTEST) $(if $(CHOSEN),-m "$(CHOSEN)") $(if $(AFTER_TEST),-o testpaths=tests) $(PYTEST_FLAGS)
 
 attacks: set-up-test  ## the published attacks, each with a control that it must catch; a minute (ATTACK=test_nan, PYTEST_FLAGS=)
 	$(PYTEST) tests/attacks$(if $(ATTACK),/$(ATTACK).py) $(PYTEST_FLAGS)

@@ -24,6 +24,7 @@ LONG = (
     *("test_spark.py", "test_leftovers.py", "test_documentation.py", "test_notebooks.py", "test_interrupt_engines.py"),
     *("test_attack_interleaving.py", "test_descent.py", "test_connections.py", "test_process.py", "test_jupyterhub.py"),
     *("test_killed.py", "test_stored.py", "test_gdp_residue.py", "test_filters.py", "test_odometers.py"),
+    *("test_quantiles.py", "test_population.py", "test_regression.py", "test_duckdb.py", "test_attack_differencing.py"),
 )
 
 # The inherited suites hold asserts too; without this they would fail with a bare "AssertionError".

@@ -218,7 +218,7 @@ def test_tables_are_made_of_what_the_code_reads() -> None:
             "freeze",
             "unfreeze",
         ),
-        *("requests", "approve", "decline", "grant", "revoke", "restore", "end", "resume"),
+        *("requests", "approve", "decline", "grant", "revoke", "restore", "people", "end", "resume"),
     }
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from dpnb._core.accountant import participation
 from dpnb._core.accountant.accountant import Accountant
-from dpnb._core.accountant.cost_text import cost_text
 from dpnb._core.core import SessionCore
+from dpnb._core.history.cost_text import cost_text
 from dpnb.accounting.budget import Budget
 from dpnb.accounting.doubles import MARGIN
 from dpnb.accounting.exact import binary_up, decimal_up, display_up, exact

@@ -5,9 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 
 from dpnb._compile.explanation import left_out
-from dpnb._core.accountant.cost_text import charge_text
 from dpnb._core.execution.executor import Executor
 from dpnb._core.execution.selections import ALPHA, SelectionKind, SelectionTerms
+from dpnb._core.history.cost_text import charge_text
 from dpnb._core.pricing.public_knowledge import count_code
 from dpnb._core.releases import ReleasePipeline
 from dpnb.accounting.exact import decimal_sqrt_down, decimal_up, few_digits_down

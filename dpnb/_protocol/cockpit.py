@@ -36,8 +36,15 @@ class ServiceState(Record, frozen=True):
     tokens: list[TokenHolder]  # Empty for an auditor.
 
 
+class PeopleChanged(Record, frozen=True):
+    """What there is after an act about an analyst of a table."""
+
+    table: TableState
+    token: str | None  # A new token of the person who came, which is not shown again; None if none was made.
+
+
 class NewToken(Record, frozen=True):
     """A token, which is not shown again."""
 
     name: str
-    token: str
+    token: str  # Empty if none was made.

@@ -41,6 +41,9 @@ class PartState(Record, frozen=True):
     headroom: Proportion  # Fraction of the same that is left within all limits of the part itself; rounded down.
     is_revoked: bool  # Whether it can no longer be charged.
     has_cap: bool  # Whether its cap can be moved.
+    is_removed: bool = False  # Whether its analyst can no longer open the table.
+    is_unused: bool = False  # Whether it can be handed over: in reserved mode, an analyst's own, nothing charged.
+    free: Proportion | None = None  # Of a reserved project: the fraction that is left for further ceilings.
 
 
 class RequestedQueryState(Record, frozen=True):
@@ -108,6 +111,7 @@ class TableState(Record, frozen=True):
     headroom: Proportion | None = None  # Fraction of the budget that is left, rounded down; None without a budget.
     spent: str = "unknown"  # In words.
     spent_loss: str = ""  # In words.
+    free: Proportion | None = None  # In reserved mode, the fraction that is left for further ceilings; rounded down.
     rows: NonNegative = 0  # Number of rows of the ledger.
     head: str = ""  # Hash of the last row.
     moments: tuple[Moment, ...] = ()  # Oldest first; thinned.

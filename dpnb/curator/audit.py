@@ -22,24 +22,17 @@ from dpnb._core.accountant.tree import PARTITION, SUB_SESSION, Launch
 from dpnb._core.history.log import ROWS_PER_QUERY
 from dpnb._core.history.words import AnswerReader
 from dpnb._core.ledger_metadata import LedgerMetadata
-from dpnb._core.pricing.pricer import cell_subset
-from dpnb._core.pricing.query_state import requested
-from dpnb._core.tables import PrivateTables
-from dpnb._request import BatchTable, LaunchMechanism, Release, ScanThreshold, SelectGroups
-from dpnb._target import Target
 from dpnb.accounting.guarantee import PrivacyGuarantee
 from dpnb.accounting.losses import PureGDP
 from dpnb.accounting.losses.gaussian import as_amount
 from dpnb.accounting.partition_cost import PartRef
 from dpnb.copying import NotCopyable
-from dpnb.curator.audit_scopes import Audit, AuditedSum, AuditScope, guarantee_of, same_words
+from dpnb.curator.audit_scopes import Audit, AuditedSum, AuditScope, guarantee_of, is_paid_for, same_words
 from dpnb.errors import DpnbError, PlanError
 from dpnb.ledger import ROOT, Charge, ChargeSummary, Ledger, node_of, parent_launch
-from dpnb.ledger.charge import ABOUT_TABLE, ACT, BUDGET_REQUEST, CLOSE, GRANT, LAUNCH, QUERIES, SELECTION
+from dpnb.ledger.charge import ABOUT_TABLE, ACT, BUDGET_REQUEST, CLOSE, GRANT, LAUNCH, QUERIES
 from dpnb.ledger.declared import unsound_versions
 from dpnb.ledger.row_times import RowTimes
-from dpnb.mechanisms.calibration import sigma_for
-from dpnb.mechanisms.permute_and_flip import PermuteAndFlip
 
 MAX_PROBLEMS = 100
 """Problems that a report lists."""
@@ -78,6 +71,7 @@ class AuditReplay(NotCopyable):
         self._times, self._seen = ledger.times(), RowTimes()
         self._grants: dict[int, Grant] = {}
         self._revoked, self._frozen = set[int](), False
+        self._handed_over: dict[int, bool] = {}  # parts, and whether another one has taken their place
         self._before = NOTHING  # what was charged before the budget was divided
 
     def result(self) -> Audit:
@@ -94,7 +88,6 @@ class AuditReplay(NotCopyable):
                 self._problem(charge, "cannot be read")
         for charge in unsound_versions(self._ledger.created, rows):
             self._problem(charge, "changes the declaration that earlier answers are about")
-        self._check_ceilings()
         self._check_requests()
         if falling:
             self._notes.append(
@@ -151,8 +144,11 @@ class AuditReplay(NotCopyable):
             self._before = self._sums[ROOT].spent
         elif any(one.mode != grant.mode for one in self._grants.values()):
             self._problem(charge, "grants a part in another mode")
-        if any((one.level, one.name) == (grant.level, grant.name) for one in self._grants.values()):
+        open_ = [one for one in self._grants.values() if one.id not in self._handed_over]
+        if any((one.level, one.name) == (grant.level, grant.name) for one in open_):
             self._problem(charge, f"grants {grant.level} {grant.name} a second part")
+        if grant.taken_from is not None and not self._is_given(grant):
+            self._problem(charge, f"takes the place of the part of row {grant.taken_from}, which it was not given")
         parent = parent_launch(grant.node)
         if parent is not None and self._grants[parent[0]].level != "project":
             self._problem(charge, "grants a part of the part of an analyst")
@@ -160,6 +156,7 @@ class AuditReplay(NotCopyable):
         node, words = node_of(grant.id), f"{grant.level} {grant.name}"
         self._sums[node] = AuditScope(words, "its ceiling", grant.ceiling, is_per_unit=self._individual)
         self._caps[node] = Cap(grant.cap, grant.ceiling)
+        self._check_ceilings(grant.node)
 
     def _act(self, charge: ChargeSummary) -> None:
         details, number = charge.launch or {}, (parent_launch(charge.node) or (0, ""))[0]
@@ -178,16 +175,37 @@ class AuditReplay(NotCopyable):
                 pass
             case "freeze" | "unfreeze" as act:
                 self._frozen = act == "freeze"
-            case "revoke":
+            case "revoke" | grants.REMOVE:
                 self._revoked.add(self._grants[number].id)
             case "restore":
+                if number in self._handed_over:
+                    self._problem(charge, "restores a part that was handed over")
                 self._revoked.discard(self._grants[number].id)
+            case grants.HAND_OVER:
+                self._hand_over(charge, self._grants[number])
+            case grants.TAKE_OVER:
+                pass
             case "approve" | "decline":
                 self._decision(charge, details)
             case "end" | "resume":
                 pass  # neither changes what may be charged
             case _:
                 raise ValueError
+
+    def _hand_over(self, charge: ChargeSummary, grant: Grant) -> None:
+        """A part is closed for another one with its ceiling, which the next grant has to be."""
+        if grant.level != "analyst" or self._sums[charge.node].requests or grant.id in self._handed_over:
+            self._problem(charge, f"hands over the part of {grant.name}, which was used, or handed over before")
+        self._revoked.add(grant.id)
+        self._handed_over[grant.id], self._sums[charge.node].limit = False, NOTHING
+
+    def _is_given(self, grant: Grant) -> bool:
+        """Whether a part has the place and the ceiling of one that was handed over, and no other part has them."""
+        before = self._grants.get(grant.taken_from or 0)
+        if before is None or self._handed_over.get(before.id) is not False:
+            return False
+        self._handed_over[before.id] = True
+        return (before.node, before.ceiling) == (grant.node, grant.ceiling)
 
     def _refuse_analyst(self, charge: ChargeSummary) -> None:
         """Find what an analyst did that only a curator may do."""
@@ -322,16 +340,15 @@ class AuditReplay(NotCopyable):
             yield one
             node = one.node
 
-    def _check_ceilings(self) -> None:
-        """That the ceilings in each part add up to at most its own, or to what was left when the budget was divided."""
-        reserved = [grant for grant in self._grants.values() if grant.ceiling is not None]
-        for node in dict.fromkeys(grant.node for grant in reserved):
-            total = self._before if node == ROOT else NOTHING
-            for grant in reserved:
-                total = total + (grant.ceiling if grant.node == node and grant.ceiling is not None else NOTHING)
-            outer = self._sums[node].limit
-            if outer is not None and not total.within(outer):
-                self._problems.append(f"The ceilings in {self._sums[node].name} add up to more than its own.")
+    def _check_ceilings(self, node: str) -> None:
+        """That the ceilings in a part add up to at most its own, or to what was left when the budget was divided."""
+        total, outer = self._before if node == ROOT else NOTHING, self._sums[node].limit
+        for grant in self._grants.values():
+            if grant.node == node and grant.ceiling is not None and grant.id not in self._handed_over:
+                total = total + grant.ceiling
+        problem = f"The ceilings in {self._sums[node].name} add up to more than its own."
+        if outer is not None and not total.within(outer) and problem not in self._problems:
+            self._problems.append(problem)
 
     def _check_requests(self) -> None:
         """That noise, and the epsilon of selections and scans, are paid for; and that answers have their own words."""
@@ -347,7 +364,7 @@ class AuditReplay(NotCopyable):
             stored = {number: words for number, _, _, words in self._ledger.words(ids)}
             for charge in self._ledger.by_id(ids):
                 try:
-                    if not _is_paid_for(charge, reader.tables_of(charge)):
+                    if not is_paid_for(charge, reader.tables_of(charge)):
                         self._problem(charge, "costs more than it was charged")
                     if not self._combines_one_version(charge):
                         self._problem(charge, "combines answers of several versions of the table")
@@ -365,26 +382,3 @@ class AuditReplay(NotCopyable):
 
     def _problem(self, charge: ChargeSummary | Charge, what: str) -> None:
         self._problems.append(f"Row {charge.id} {what}.")
-
-
-def _is_paid_for(charge: Charge, tables: PrivateTables) -> bool:
-    """Whether the loss of a row is at least that of its request, and its noise at least that of the loss."""
-    if charge.sigma is None and charge.kind not in (SELECTION, LAUNCH):
-        return True
-    paid = as_amount(charge.loss)
-    match requested(charge):
-        case Release(plan=plan, target=Target(groups=groups)) if charge.sigma is not None:
-            query = tables.compile(plan)
-            subset = cell_subset(query, groups)
-            measured = query if subset is None else tables.compile(plan, subset)
-            return charge.sigma >= sigma_for(measured.l2_sensitivity_squared, charge.gdp)
-        case BatchTable(plan=plan) if charge.sigma is not None:
-            return charge.sigma >= sigma_for(tables.compile(plan).l2_sensitivity_squared, charge.gdp)
-        case SelectGroups(plan=plan, winners=winners, epsilon=epsilon):
-            choice = PermuteAndFlip(tables.compile(plan).cells, winners, epsilon)
-            return epsilon <= paid.epsilon and charge.loss.count <= choice.rounds
-        case LaunchMechanism(mechanism=ScanThreshold(epsilon=epsilon, max_positives=most, mu=mu)):
-            thresholds = (charge.launch or {}).get("thresholds", 1)
-            enough = (epsilon or 0) <= paid.epsilon and (mu or 0) ** 2 <= paid.mu_squared
-            return enough and charge.loss.count == thresholds in (1, most)
-    return True

@@ -11,6 +11,11 @@ from fractions import Fraction
 from dpnb._core.accountant.limit import NOTHING, left_of
 from dpnb._core.accountant.parameters import stored_parameters
 from dpnb._core.accountant.tree import Launch
+from dpnb._core.pricing.pricer import cell_subset
+from dpnb._core.pricing.query_state import requested
+from dpnb._core.tables import PrivateTables
+from dpnb._request import BatchTable, LaunchMechanism, Release, ScanThreshold, SelectGroups
+from dpnb._target import Target
 from dpnb.accounting.budget import Budget
 from dpnb.accounting.conversions import residue_charge
 from dpnb.accounting.convert import convert
@@ -19,6 +24,10 @@ from dpnb.accounting.losses import GDP, Loss, PureGDP
 from dpnb.accounting.losses.epsilon import is_range
 from dpnb.accounting.losses.gaussian import as_amount
 from dpnb.accounting.partition_cost import NO_PARTS, PartRef, PartSums
+from dpnb.ledger import Charge
+from dpnb.ledger.charge import LAUNCH, SELECTION
+from dpnb.mechanisms.calibration import sigma_for
+from dpnb.mechanisms.permute_and_flip import PermuteAndFlip
 
 ROUNDING = 1 + Fraction(1, 2**40)
 """What a launch is charged is rounded up, relatively by less than this."""
@@ -116,6 +125,29 @@ def guarantee_of(launch: Launch) -> PrivacyGuarantee:
     resolved = launch.resolved
     guarantee = make_guarantee(str(resolved["filter"]), Budget.from_json(resolved["budget"]))
     return stored_parameters(resolved["parameters"], guarantee)[0]
+
+
+def is_paid_for(charge: Charge, tables: PrivateTables) -> bool:
+    """Whether the loss of a row is at least that of its request, and its noise at least that of the loss."""
+    if charge.sigma is None and charge.kind not in (SELECTION, LAUNCH):
+        return True
+    paid = as_amount(charge.loss)
+    match requested(charge):
+        case Release(plan=plan, target=Target(groups=groups)) if charge.sigma is not None:
+            query = tables.compile(plan)
+            subset = cell_subset(query, groups)
+            measured = query if subset is None else tables.compile(plan, subset)
+            return charge.sigma >= sigma_for(measured.l2_sensitivity_squared, charge.gdp)
+        case BatchTable(plan=plan) if charge.sigma is not None:
+            return charge.sigma >= sigma_for(tables.compile(plan).l2_sensitivity_squared, charge.gdp)
+        case SelectGroups(plan=plan, winners=winners, epsilon=epsilon):
+            choice = PermuteAndFlip(tables.compile(plan).cells, winners, epsilon)
+            return epsilon <= paid.epsilon and charge.loss.count <= choice.rounds
+        case LaunchMechanism(mechanism=ScanThreshold(epsilon=epsilon, max_positives=most, mu=mu)):
+            thresholds = (charge.launch or {}).get("thresholds", 1)
+            enough = (epsilon or 0) <= paid.epsilon and (mu or 0) ** 2 <= paid.mu_squared
+            return enough and charge.loss.count == thresholds in (1, most)
+    return True
 
 
 def audit_text(result: Audit) -> str:

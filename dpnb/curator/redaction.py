@@ -52,7 +52,7 @@ AS_THEY_ARE = (row.VERSION, row.STATEMENT, row.CLOSE, *row.QUERIES)
 """Kinds of rows whose details, if they have any, say what the curator declared or the analyst planned."""
 
 AMOUNTS = {
-    *("grant", "mode", "ceiling", "cap", "parameters"),
+    *("grant", "mode", "ceiling", "cap", "parameters", "taken_from"),
     *("act", "amount", "until", "request", "row", "known"),
 }
 """Entries of the details of grants and acts that are shown; others are hidden, or refused if they are unknown here."""

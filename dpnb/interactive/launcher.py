@@ -6,7 +6,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
-from dpnb._core.accountant.cost_text import charge_text
 from dpnb._core.accountant.tree import (
     ABOVE_THRESHOLD,
     GRADIENT_DESCENT,
@@ -16,6 +15,7 @@ from dpnb._core.accountant.tree import (
     Launch,
 )
 from dpnb._core.core import SessionCore
+from dpnb._core.history.cost_text import charge_text
 from dpnb._request import ALWAYS, CloseMechanism, CompareWithThreshold, LaunchMechanism
 from dpnb.accounting.grid import capped_up
 from dpnb.copying import NotCopyable, safe_repr

@@ -8,9 +8,9 @@ from collections.abc import Callable, Hashable
 from typing import Any, ClassVar, Generic, TypeVar
 from weakref import WeakValueDictionary
 
-from dpnb._core.accountant.cost_text import charge_text
 from dpnb._core.accountant.tree import Launch
 from dpnb._core.core import SessionCore
+from dpnb._core.history.cost_text import charge_text
 from dpnb._plan.measurements import AnyView
 from dpnb._plan.plan import Plan
 from dpnb._request import CloseMechanism

@@ -17,7 +17,7 @@ from IPython.lib.pretty import pretty
 from msgspec.structs import replace
 
 from dpnb._core.accountant.accountant import Accountant
-from dpnb._core.accountant.cost_text import cost_text
+from dpnb._core.history.cost_text import cost_text
 from dpnb._plan.plan import in_words
 from dpnb._protocol.picker import (
     VERSION,

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 
-from dpnb._core.accountant.cost_text import cost_text
 from dpnb._core.core import SessionCore
+from dpnb._core.history.cost_text import cost_text
 from dpnb._plan.measurements import JointAggregation, RegressionModel, ScoreSums, StepView, WeightedAggregation
 from dpnb._plan.plan import Plan
 from dpnb._plan.regression import check_scores, describe_model, design, modelled

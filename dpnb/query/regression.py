@@ -15,8 +15,8 @@ import msgspec
 import numpy as np
 
 from dpnb._core.accountant.admission import refuse_above
-from dpnb._core.accountant.cost_text import cost_text
 from dpnb._core.core import SessionCore
+from dpnb._core.history.cost_text import cost_text
 from dpnb._core.pricing.influence import scores_query
 from dpnb._plan.measurements import AnyView, is_regression
 from dpnb._plan.plan import Plan

@@ -7,7 +7,7 @@
 ``hub``       tokens that JupyterHub makes for the service
 ``channel``   requests and replies over HTTP, and what failed replies mean
 ``events``    the copy of the ledger, and a thread that follows changes which other kernels make
-``commands``  what auditors and curators do in a terminal; ``deciding`` about requests for budget
+``commands``  what auditors and curators do in a terminal; ``deciding`` about requests, ``people`` about analysts
 """
 
 from typing import TYPE_CHECKING, Any

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from dpnb._protocol.curation import RequestState, TableState
 from dpnb.errors import InvalidValueError
 from dpnb.remote.deciding import budget_text, change, decide, history, plans, requests, requests_text
+from dpnb.remote.people import ABOUT_PEOPLE, add_people, people
 from dpnb.wire.acts import (
     AnyAct,
     Approve,
@@ -97,10 +98,14 @@ def add_commands(command: Command) -> None:
         ("grant", _act(_moved_cap), ABOUT_GRANT, "move the cap of an analyst or a project"),
         ("revoke", revoke, ABOUT_REVOKE, "refuse all further charges of an analyst or a project"),
         ("restore", restore, ABOUT_REVOKE, "accept charges of an analyst or a project again"),
+        ("people", _people, ABOUT_PEOPLE, "add and remove analysts, and hand over an unused part"),
         ("end", end, ABOUT_END, "end the request that a service executes"),
         ("resume", resume, ABOUT_RESUME, "let a charge without an answer be answered"),
     ):
         one = command(name, run, 2, about, short)
+        if name == "people":
+            add_people(one, lambda two: _add_amount(two, "the part", "of the project or the budget"))
+            continue
         one.add_argument("address", metavar="ADDRESS", help="the address of the service, as for dpnb.connect")
         one.add_argument("table", metavar="TABLE", help="name of the table")
         if name == "history":
@@ -113,8 +118,8 @@ def add_commands(command: Command) -> None:
             one.add_argument("number", type=int, metavar="NUMBER", help="its number, as requests shows it")
         if name in ("grant", "revoke", "restore"):
             whose = one.add_mutually_exclusive_group(required=True)
-            whose.add_argument("--analyst", metavar="NAME", help="the analyst, as in the settings")
-            whose.add_argument("--project", metavar="NAME", help="the project, as in the settings")
+            whose.add_argument("--analyst", metavar="NAME", help="the analyst")
+            whose.add_argument("--project", metavar="NAME", help="the project")
         if name == "grant":
             one.add_argument("--no-cap", action="store_true", help="no cap but the ceiling, or the budget")
             _add_amount(one, "the cap", "of the ceiling; in pooled mode of the project's cap or the budget")
@@ -162,6 +167,10 @@ def _decline(options: argparse.Namespace) -> tuple[str, int]:
 
 def _decided(options: argparse.Namespace, decision: Callable[[RequestState], Approve | Decline]) -> tuple[str, int]:
     return decide(options.address, options.table, options.number, decision, is_confirmed=options.yes), 0
+
+
+def _people(options: argparse.Namespace) -> tuple[str, int]:
+    return people(options, _amount), 0
 
 
 def _whose(options: argparse.Namespace) -> tuple[Level, str]:

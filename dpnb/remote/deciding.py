@@ -96,22 +96,24 @@ def decide(
             raise InvalidValueError(f"number: must be that of a pending request; got {number}; pending: {known}")
         one = pending[number]
         act = decision(one)
-        _say(_text([*_request_lines(one), *_effect(one, act)]))
+        _say(lines_text([*_request_lines(one), *_effect(one, act)]))
         if not is_confirmed:
-            _confirm("Approve it?" if isinstance(act, Approve) else "Decline it?")
+            confirm("Approve it?" if isinstance(act, Approve) else "Decline it?", "request")
         after = next((one for one in send_act(channel, table, act).requests if one.number == number), one)
-    return _text([_decided_line(after)])
+    return lines_text([_decided_line(after)])
 
 
-def _confirm(question: str) -> None:
+def confirm(question: str, what: str) -> None:
+    """Ask once in the terminal; `InvalidValueError` unless the answer is yes."""
     if not sys.stdin.isatty():
         raise InvalidValueError(
-            "--yes: required where nobody can be asked; got no terminal; add --yes after reading the request"
+            f"--yes: required where nobody can be asked; got no terminal; add --yes after reading the {what}"
         )
     sys.stdout.write(f"{question} [y/N] ")
     sys.stdout.flush()
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise InvalidValueError("the request was not decided: the answer was not yes; nothing was changed")
+        done = "decided" if what == "request" else "done"
+        raise InvalidValueError(f"the {what} was not {done}: the answer was not yes; nothing was changed")
 
 
 def _say(text: str) -> None:
@@ -128,7 +130,7 @@ PENDING = "pending"
 def budget_text(state: TableState) -> str:
     """What is left of the budget, and whether the table is frozen."""
     left = state.spent if state.headroom is None else f"{format_percent_down(state.headroom)} of the budget is left"
-    return _text([left, "not frozen" if state.frozen is None else f"frozen: {state.frozen}"])
+    return lines_text([left, "not frozen" if state.frozen is None else f"frozen: {state.frozen}"])
 
 
 def requests_text(state: TableState) -> str:
@@ -137,10 +139,10 @@ def requests_text(state: TableState) -> str:
     lines = []
     for part in state.parts:
         limits = [
-            f"{name} {_exact(one)}" for name, one in (("ceiling", part.ceiling), ("cap", part.cap)) if one is not None
+            f"{name} {exact(one)}" for name, one in (("ceiling", part.ceiling), ("cap", part.cap)) if one is not None
         ]
-        revoked = ", revoked" if part.is_revoked else ""
-        lines.append(f"{part.level} {part.name}: spent {_exact(part.spent)}; {', '.join(limits) or 'no cap'}{revoked}")
+        revoked = ", removed" if part.is_removed else ", revoked" if part.is_revoked else ""
+        lines.append(f"{part.level} {part.name}: spent {exact(part.spent)}; {', '.join(limits) or 'no cap'}{revoked}")
     lines += [""] if lines else []
     lines += [line for one in pending for line in (*_request_lines(one), "")]
     lines.append(f"{len(pending)} request{'s' if len(pending) != 1 else ''} to decide")
@@ -151,7 +153,7 @@ def requests_text(state: TableState) -> str:
     ]
     if one := state.running:
         lines.append(f"number {one.number} of {one.analyst} runs: {one.call}, {one.seconds} s; {state.waiting} wait")
-    return _text(lines)
+    return lines_text(lines)
 
 
 def _line(row: AuditRow) -> str:
@@ -162,8 +164,8 @@ def _line(row: AuditRow) -> str:
 def _request_lines(one: RequestState) -> list[str]:
     return [
         f"request {one.number} of {one.analyst}, {one.time[:19]}Z: {one.why}",
-        *(f"    {query.words} at {query.target}: {_exact(query.cost)}, {query.error}" for query in one.queries),
-        f"    together {_exact(one.total)}; the cap is {_exact(one.cap)}, and would be {_exact(one.cap_after)}",
+        *(f"    {query.words} at {query.target}: {exact(query.cost)}, {query.error}" for query in one.queries),
+        f"    together {exact(one.total)}; the cap is {exact(one.cap)}, and would be {exact(one.cap_after)}",
     ]
 
 
@@ -172,19 +174,19 @@ def _effect(one: RequestState, act: Approve | Decline) -> list[str]:
         return []
     named = {} if act.amount is None else msgspec.structs.asdict(act.amount)
     part = ", ".join(f"{name} {value}" for name, value in named.items() if value is not None)
-    amount = f"a part of it: {part}" if named else f"all of it, {_exact(one.total)}"
+    amount = f"a part of it: {part}" if named else f"all of it, {exact(one.total)}"
     return [f"    to approve: {amount}{'' if act.until is None else f', until {act.until}'}"]
 
 
 def _decided_line(one: RequestState) -> str:
-    granted = "" if one.granted is None else f", {_exact(one.granted)} added to the cap"
+    granted = "" if one.granted is None else f", {exact(one.granted)} added to the cap"
     until = "" if one.until is None else f" until {one.until}"
     reason = f": {one.reason}" if one.reason else ""
     by = "" if one.decided_by is None else f" by {one.decided_by}"
     return f"request {one.number} of {one.analyst}: {one.status}{by}{granted}{until}{reason}"
 
 
-def _exact(amount: Amount | None) -> str:
+def exact(amount: Amount | None) -> str:
     """All digits of an amount, as the options of the commands take them."""
     if amount is None:
         return "none"
@@ -192,6 +194,6 @@ def _exact(amount: Amount | None) -> str:
     return " and ".join(f"{name}={value}" for name, value in parts if value is not None)
 
 
-def _text(lines: list[str]) -> str:
+def lines_text(lines: list[str]) -> str:
     """Lines of a service, without what could control a terminal."""
     return "\n".join(printable(line[: 10 * MAX_NAME]) for line in lines)

@@ -223,16 +223,7 @@ class Preview(Unreleased, Displayed):
         """
         if self.half_widths is None or self.current_half_widths is None or not self.cost.mu_squared:
             return None
-        now, then = self.current_half_widths, self.half_widths
-        if not (self.outputs and self.outputs[0] == "statistic"):
-            now, then = now.reshape(-1, 1), then.reshape(-1, 1)
-        known = np.isfinite(now)
-        if (np.isfinite(then) & ~known).any():
-            return 1.0
-        widest = np.max(now, axis=0, initial=0, where=known)
-        with np.errstate(invalid="ignore"):
-            gains = 1 - np.max(then, axis=0, initial=0, where=known) / widest
-        return float(np.max(gains, initial=0, where=widest > 0))
+        return gain(self.current_half_widths, self.half_widths, self.outputs)
 
     @property
     def expected_error(self) -> float | None:
@@ -250,6 +241,19 @@ class Preview(Unreleased, Displayed):
             return None
         index = pandas_index(self.names, self.keys, self.outputs)
         return pd.Series(self.half_widths.ravel().copy(), index=index, name="expected error")
+
+
+def gain(now: Cells, then: Cells, outputs: tuple[str, tuple[Key, ...]] | None) -> float:
+    """How much narrower the widest interval becomes, as a fraction of its width now: see `Preview.gain`."""
+    if not (outputs and outputs[0] == "statistic"):
+        now, then = now.reshape(-1, 1), then.reshape(-1, 1)
+    known = np.isfinite(now)
+    if (np.isfinite(then) & ~known).any():
+        return 1.0
+    widest = np.max(now, axis=0, initial=0, where=known)
+    with np.errstate(invalid="ignore"):
+        gains = 1 - np.max(then, axis=0, initial=0, where=known) / widest
+    return float(np.max(gains, initial=0, where=widest > 0))
 
 
 @dataclass(frozen=True, repr=False)

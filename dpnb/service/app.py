@@ -16,7 +16,7 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
 from time import monotonic
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from starlette.applications import Starlette
@@ -28,11 +28,21 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from dpnb._protocol.cockpit import PeopleChanged
+from dpnb._protocol.curation import TableState
 from dpnb.copying import NotCopyable
-from dpnb.errors import AccessDenied, DpnbError, InvalidValueError, LedgerReplaced, ServiceUnavailable
+from dpnb.errors import (
+    AccessDenied,
+    DpnbError,
+    InvalidValueError,
+    LedgerReplaced,
+    RequestError,
+    ServiceUnavailable,
+)
 from dpnb.service.access.identities import HubIdentities, Identities, Valid
 from dpnb.service.access.tokens import AUDITORS, CURATORS, LONGEST_TOKEN, MONITORS, Identity, Role, TokenStore
 from dpnb.service.curation.acts import carry_out
+from dpnb.service.curation.people import change_people
 from dpnb.service.curation.state import audit_page, plan_page, table_state
 from dpnb.service.limits import (
     FAILED_TOO_OFTEN,
@@ -45,16 +55,17 @@ from dpnb.service.limits import (
 )
 from dpnb.service.monitoring.log import log, log_login
 from dpnb.service.network.http import STOPPING_SECONDS, Held, PiecewiseResponse, client_of, keep_connection, read_body
-from dpnb.service.opening import OpenTable
+from dpnb.service.opening import NO_TABLE, OpenTable
 from dpnb.service.requests import UNAUTHORIZED
 from dpnb.service.served import Rules, ServedAnalyst, ServedTable
 from dpnb.service.turns import FreeWork, TooMuch
 from dpnb.wire import VERSION
-from dpnb.wire.acts import ACTS
+from dpnb.wire.acts import ACTS, PERSON_ACTS
 from dpnb.wire.decoding import HEAD
 from dpnb.wire.limits import MAX_BODY, MAX_INTEGER, MAX_PENDING, WireError
 from dpnb.wire.replies import Refused
 
+T = TypeVar("T")
 BODY_SECONDS = 60.0
 """Time that a client has to send a body."""
 
@@ -63,19 +74,12 @@ MOST_SENDERS = 1000
 
 NUMBERS = re.compile(r"(?:[0-9]{1,19}(?:,[0-9]{1,19})*)?", re.ASCII)
 
-NO_TABLE = (
-    "table: must be one that the service has now; got another; connect without table= to see which it has, or ask the "
-    "curator"
-)
 NO_ROUTE = "Not Found"
 """How Starlette describes an address without a route, such as one of another version."""
 
 Answering = Callable[[HttpRequest, Identity, Valid], Awaitable[Response]]
 ANALYSTS: tuple[Role, ...] = ("analyst",)
-NO_ACT = (
-    "act: must be one of freeze, unfreeze, approve, decline, move_cap, revoke, restore, end and resume, with its "
-    "fields only"
-)
+NO_ACT = "act: must be one that this service knows, with its fields only; its version may be older"
 MAX_ACT = 10_000
 """Bytes of an act."""
 
@@ -143,6 +147,7 @@ class Service(NotCopyable):
             Route(f"{base}/tables/{{table}}/plan", self._authenticated(self._plan, AUDITORS), methods=["GET"]),
             Route(f"{base}/tables/{{table}}/state", self._authenticated(self._state, AUDITORS), methods=["GET"]),
             Route(f"{base}/tables/{{table}}/acts", self._authenticated(self._act, CURATORS), methods=["POST"]),
+            Route(f"{base}/tables/{{table}}/people", self._authenticated(self._people, CURATORS), methods=["POST"]),
         ]
         hosts = [Middleware(TrustedHostMiddleware, allowed_hosts=list(self._hosts), www_redirect=False)]
 
@@ -224,9 +229,10 @@ class Service(NotCopyable):
 
     def _served(self, request: HttpRequest, person: Identity) -> ServedAnalyst:
         served = self._any_served(request)
-        if not served.table.may_open(person.name):
-            raise HTTPException(404, NO_TABLE)
-        return served.analyst(person.name)
+        try:
+            return served.analyst(person.name)
+        except RequestError as error:
+            raise HTTPException(404, str(error)) from None
 
     def _any_served(self, request: HttpRequest) -> ServedTable:
         """A table, for those who may see all of them."""
@@ -302,19 +308,38 @@ class Service(NotCopyable):
         return _reply(200, await self._work.reply(person.name, partial(table_state, table)))
 
     async def _act(self, request: HttpRequest, person: Identity, is_valid: Valid) -> Response:
+        def do(served: ServedTable, body: bytes) -> None:
+            carry_out(served, person, ACTS.decode(body))
+
+        return await self._acted(request, is_valid, do, lambda state, nothing: state)
+
+    async def _people(self, request: HttpRequest, person: Identity, is_valid: Valid) -> Response:
+        def do(served: ServedTable, body: bytes) -> str | None:
+            return change_people(self.tables, served, self.tokens, person, PERSON_ACTS.decode(body))
+
+        return await self._acted(request, is_valid, do, PeopleChanged)
+
+    async def _acted(
+        self,
+        request: HttpRequest,
+        is_valid: Valid,
+        do: Callable[[ServedTable, bytes], T],
+        reply: Callable[[TableState, T], object],
+    ) -> Response:
         served = self._any_served(request)
         try:
-            one = ACTS.decode((await _body(request))[:MAX_ACT])
+            body = (await _body(request))[:MAX_ACT]
             if not await asyncio.to_thread(is_valid):  # as before a charge: what the Hub said before does not do
                 return _reply(*UNAUTHORIZED, headers={"WWW-Authenticate": "Bearer"})
-            await asyncio.to_thread(carry_out, served, person, one)
+            done = await asyncio.to_thread(do, served, body)
         except (msgspec.MsgspecError, RecursionError):
             return _reply(400, Refused("RequestError", NO_ACT))
         except (InvalidValueError, WireError) as error:
             return _reply(422, Refused("InvalidValueError", str(error)))
         except ServiceUnavailable as error:
             return _reply(503, Refused("ServiceUnavailable", str(error)))
-        return _reply(200, await asyncio.to_thread(table_state, served.table))
+        served.end_revoked()
+        return _reply(200, reply(await asyncio.to_thread(table_state, served.table), done))
 
 
 def _needs(roles: tuple[Role, ...], role: Role) -> str:

@@ -25,6 +25,7 @@ from dpnb.errors import InvalidValueError, LedgerError
 from dpnb.ledger.chain import ChainHead
 from dpnb.ledger.node import UNCOUNTED
 from dpnb.ledger.origin import RequestOrigin, requested_by
+from dpnb.ledger.queries import stored_ledger
 from dpnb.service.monitoring.log import log
 from dpnb.session.session import Session
 
@@ -94,6 +95,18 @@ def _read(path: Path) -> ChainHead | None:
     except (OSError, msgspec.MsgspecError):
         return None
     return ChainHead(stored.number, stored.hash)
+
+
+def refuse_older(path: str, table: str, folder: Path) -> None:
+    """Refuse a ledger that lacks the last known row before a session opens it, which may declare a version there."""
+    file = HeadFile(folder, table, path)
+    known = file.read()
+    if known is None:  # `follow_head` asks whether there are rows
+        return
+    with stored_ledger(path) as ledger:
+        rows = 0 if ledger is None else ledger.count
+        if ledger is None or not ledger.has(known):
+            raise LedgerError(_refusal(file, path, rows, known))
 
 
 def follow_head(session: Session, table: str, folder: Path, *, restored: bool) -> None:

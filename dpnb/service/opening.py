@@ -7,34 +7,32 @@ alone they see rows; in pooled mode on the node of the table, within their caps.
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import runpy
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from typing import IO, Any
 
-import msgspec
-
 from dpnb._core.accountant.grant import Grant
+from dpnb._core.accountant.granting import charged_outside
 from dpnb._core.accountant.limit import Limit
 from dpnb._core.accountant.tree import ABOVE_THRESHOLD, BudgetTree
 from dpnb._core.tables import PrivateTables
-from dpnb._request import ALWAYS, AnyRequest, CloseMechanism, CompareWithThreshold, Conditions, LaunchMechanism
 from dpnb.accounting.filters import FILTERS, Filter
 from dpnb.copying import NotCopyable
-from dpnb.errors import ChargesStopped, DpnbError, InvalidValueError, LedgerError, RequestError
+from dpnb.errors import DpnbError, InvalidValueError, LedgerError, RequestError
 from dpnb.interactive.launches import columns_of_close
 from dpnb.interactive.threshold.hidden_noise import hidden_noise
-from dpnb.ledger import MEMORY, Charge, Ledger, node_of, parent_launch
+from dpnb.ledger import MEMORY, Charge, node_of
 from dpnb.ledger.charge import CLOSE, unique_key
-from dpnb.ledger.declared import STATED, of_version
 from dpnb.ledger.shared_rows import SharedRows
+from dpnb.service.analysts import AnalystSession, known_of
 from dpnb.service.configuration.parts import apply_division
 from dpnb.service.configuration.settings import TableSettings
-from dpnb.service.heads import follow_head
+from dpnb.service.heads import follow_head, refuse_older
 from dpnb.service.monitoring.log import described, log
 from dpnb.service.running import HeldRows, RunningRequest
 from dpnb.service.turns import Turns
@@ -42,10 +40,14 @@ from dpnb.session.base import BaseSession
 from dpnb.session.declaration import Declaration, read_declaration
 from dpnb.session.session import Session
 from dpnb.session.table_files import read_tables, refuse_other_contents
-from dpnb.wire.replies import EarlierColumns, Table
 
 LOCK_SUFFIX = "-service"
 """Of the file beside a ledger that is locked while a service uses the ledger."""
+
+NO_TABLE = (
+    "table: must be one that the service has now; got another; connect without table= to see which it has, or ask the "
+    "curator"
+)
 
 IN_MEMORY = "ledger: must be a file, since a restart of the service would forget the charges; got ':memory:'"
 
@@ -67,7 +69,9 @@ class OpenTable(NotCopyable):
         self._lock = _lock_ledger(session.ledger.path)
         self._pooled_rows = SharedRows(session.ledger, shows_actors=True)
         self._analysts: dict[str, AnalystSession] = {}
+        self._lock_of_people, self._is_divided = threading.Lock(), True
         self._limits: dict[int, Limit] = {}
+        self.outside = charged_outside(session._core.account)
         self.worker = Turns(f"dpnb-{self.name}")
         self.running: RunningRequest | None = None
         self._numbers = count(1)
@@ -88,18 +92,31 @@ class OpenTable(NotCopyable):
         """Divide the budget as the settings say now; see `apply_division`."""
         core = self.session._core
         _refuse_undivided(settings, core.account.tree)
-        parts = apply_division(core.account, settings.division, core.version)
-        known = list(self._analysts.items())
-        analysts = {name: one for name, one in known if one.has_part(parts.get(name)) and (name in parts or not parts)}
-        for name, part in parts.items():
-            if name not in analysts:
-                rows = self._pooled_rows
-                if part.mode == "reserved":
-                    metadata, parameters = _known_of(self.session.ledger, part)
-                    root = node_of(part.id)
-                    rows = SharedRows(self.session.ledger, root, metadata=metadata, parameters=parameters)
-                analysts[name] = AnalystSession(name, BaseSession(core.for_analyst(part)), rows, part)
-        self.settings, self._analysts = settings, analysts
+        apply_division(core.account, settings.division, core.version)
+        self.settings = settings
+        self.admit_people()
+
+    def admit_people(self) -> None:
+        """Let those open the table who have a part of its budget now; in any thread."""
+        with self._lock_of_people:  # so that of two threads the later one has read the later rows
+            tree = self.session._core.account.tree
+            parts = {
+                one.name: one
+                for one in tree.grants().values()
+                if one.level == "analyst" and not (one.is_removed or one.is_handed_over)
+            }
+            self._is_divided = bool(self.settings.division.parts or parts)
+            known = list(self._analysts.items())
+            kept = {name: one for name, one in known if one.has_part(parts.get(name))}
+            kept = {name: one for name, one in kept.items() if name in parts or not self._is_divided}
+            self._analysts = kept | {name: self._analyst(one) for name, one in parts.items() if name not in kept}
+
+    def _analyst(self, part: Grant) -> AnalystSession:
+        core, rows = self.session._core, self._pooled_rows
+        if part.mode == "reserved":
+            metadata, parameters = known_of(self.session.ledger, part)
+            rows = SharedRows(self.session.ledger, node_of(part.id), metadata=metadata, parameters=parameters)
+        return AnalystSession(part.name, BaseSession(core.for_analyst(part)), rows, part)
 
     def limit(self, part: Grant) -> Limit:
         """The cap of a part of the budget, with what was charged to it."""
@@ -109,21 +126,31 @@ class OpenTable(NotCopyable):
 
     def may_open(self, analyst: str) -> bool:
         """Whether an analyst may open the table."""
-        return not self.settings.division.parts or analyst in self._analysts
+        return not self._is_divided or analyst in self._analysts
 
     def for_analyst(self, analyst: str) -> AnalystSession:
-        """The session of an analyst who may open the table."""
+        """The session of an analyst; a `RequestError` for somebody who may not open the table, perhaps any more."""
         known = self._analysts
         if analyst not in known:
+            if self._is_divided:
+                raise RequestError(NO_TABLE)
             known[analyst] = AnalystSession(analyst, self.session, self._pooled_rows, None)
         return known[analyst]
+
+    def has_opened(self, analyst: str) -> bool:
+        """Whether there is a session of an analyst; does not wait for the ledger."""
+        return analyst in self._analysts
+
+    def has(self, one: AnalystSession) -> bool:
+        """Whether it is still the session of its analyst."""
+        return self._analysts.get(one.name) is one
 
     def refuse_ended(self, one: AnalystSession) -> None:
         """Refuse requests of a session from before the budget was divided in another way; call in the table's thread.
 
         A request that came before may be executed afterwards.
         """
-        if self._analysts.get(one.name) is not one:
+        if not self.has(one):
             raise RequestError(
                 "table: the curator has changed how its budget is divided; nothing was charged; connect again, and see "
                 "what you may spend"
@@ -166,115 +193,11 @@ class OpenTable(NotCopyable):
         self._lock.close()
 
 
-class AnalystSession(NotCopyable):
-    """The session of one analyst on a table, and the rows of the ledger that the analyst may see.
-
-    Without a part of the budget, the whole budget is for all.
-    """
-
-    def __init__(self, name: str, session: BaseSession, rows: SharedRows, part: Grant | None) -> None:
-        self.name, self.session, self.rows, self._part = name, session, rows, part
-        self._is_reserved = part is not None and part.mode == "reserved"
-
-    def has_part(self, part: Grant | None) -> bool:
-        """Whether this is the session of a part of the budget; of None, of the whole budget."""
-        return (None if self._part is None else self._part.id) == (None if part is None else part.id)
-
-    @property
-    def description(self) -> Table:
-        """The table as the analyst may know it."""
-        core = self.session._core
-        public, number = core.pricer.public, 0
-        metadata, parameters = _known_of(core.account.ledger, self._part)
-        if self._part is not None and not self._is_reserved:
-            (number,) = self.rows.by_ids((self._part.id,))
-        return Table(
-            core.name,
-            core.version,
-            metadata,
-            parameters,
-            core.tables.columns,
-            public.units,
-            dict(public.rows),
-            core.notice,
-            self.name,
-            "reserved" if self._is_reserved else "pooled",
-            number,
-            core.tables.engine,
-            tuple(EarlierColumns(last, of_version(one.metadata)) for last, one in self.rows.earlier),
-        )
-
-    def translated(self, conditions: Conditions | None) -> Conditions:
-        """The conditions of a request with the ledger's own numbers of rows."""
-        if conditions is None or not conditions.inside:
-            return conditions or ALWAYS
-        return msgspec.structs.replace(conditions, inside=self.rows.node(conditions.inside))
-
-    def refuse_other_version(self, request_id: str) -> None:
-        """Refuse a request that was charged for another version of the table: it would be charged again."""
-        charged, version = self.rows.version_of(request_id), self.session._core.version
-        if charged not in (None, version):
-            raise RequestError(
-                f"request: was charged for version {charged!r} of the table, and this is version {version!r}; nothing "
-                "more was charged; connect again, and make a new request"
-            )
-
-    def refuse_foreign(self, node: str, request: AnyRequest, conditions: Conditions) -> None:
-        """Refuse a request to a mechanism that another analyst launched, or a launch under the name of one.
-
-        That is possible in pooled mode only: in reserved mode nobody else has the node.  The node and the conditions
-        have the ledger's own numbers of rows; see `translated`.
-        """
-        if conditions.inside:
-            self._refuse_foreign(conditions.inside)
-        match request:
-            case LaunchMechanism() | CloseMechanism() | CompareWithThreshold():
-                self._refuse_foreign(node, request.name)
-            case _:
-                self._refuse_foreign(node)
-
-    def _refuse_foreign(self, node: str, name: str | None = None) -> None:
-        """Refuse the mechanisms that contain the node, and the one with this name in it."""
-        tree = self.session._core.account.tree
-        launches = tree.sync()
-        concerned = [one for one in launches.values() if name is not None and (one.node, one.name) == (node, name)]
-        while (parent := parent_launch(node)) is not None and parent[0] in launches:
-            concerned.append(launches[parent[0]])
-            node = concerned[-1].node
-        if any(one.actor not in (None, self.name) for one in concerned):
-            raise RequestError(
-                "launch: belongs to another analyst, who alone can use it; nothing was charged; launch one under "
-                "another name"
-            )
-
-    def refuse_revoked(self) -> None:
-        """Refuse requests of an analyst whose part of the budget, or that of their project, was revoked."""
-        if self._part is None:
-            return
-        tree = self.session._core.account.tree
-        project = tree.grant_of(self._part.node)
-        for part, whose in ((tree.grants()[self._part.id], "your part"), (project, "the part of your project")):
-            if part is not None and part.is_revoked:
-                raise ChargesStopped(
-                    f"table: the curator has revoked {whose} of the budget; nothing was charged; recorded answers stay "
-                    "free"
-                )
-
-
-def _known_of(ledger: Ledger, part: Grant | None) -> tuple[dict[str, str], dict[str, str]]:
-    """What an analyst knows as the metadata and parameters of the ledger: in reserved mode, of the own ceiling only."""
-    known = ledger.opened  # another session may have declared something else since
-    metadata, words = dict(known.metadata), ledger.stated()
-    if words is not None:
-        metadata[STATED] = words
-    if part is None or part.mode != "reserved":
-        return metadata, dict(known.parameters)
-    return {**metadata, "budget": json.dumps(part.budget.to_json())}, dict(part.parameters)
-
-
 def open_table(settings: TableSettings, heads: Path | None = None, *, restored: bool = False) -> OpenTable:
     """Open a table; `heads` and `restored` are as for `OpenTable`."""
-    session, digests = (_built(settings), None) if settings.session is not None else _declared(settings)
+    session, digests = (
+        (_built(settings), None) if settings.session is not None else _declared(settings, None if restored else heads)
+    )
     try:
         if digests is not None:
             refuse_other_contents(session.ledger, session._core.version, digests)
@@ -296,13 +219,15 @@ def check_table(settings: TableSettings) -> None:
         _read_declaration(settings.declaration)
 
 
-def _declared(settings: TableSettings) -> tuple[Session, dict[str, str]]:
-    """The declared session, and the digests of the data files."""
+def _declared(settings: TableSettings, heads: Path | None) -> tuple[Session, dict[str, str]]:
+    """The declared session, and the digests of the data files; with `heads`, of a ledger that is not an older one."""
     declaration = settings.declaration
     if declaration is None:
         raise InvalidValueError(f"{settings.place}: declaration: must be given; got None; add it")
     stated = _read_declaration(declaration)
     declared = stated.located(lambda: PrivateTables.of_arguments(stated.arguments(), several=stated.several))
+    if heads is not None and isinstance(path := stated.arguments()["ledger"], str):
+        refuse_older(path, settings.name, heads)
     digests: dict[str, str] = {}
     tables = read_tables(dict(settings.data), f"{settings.place}: data", declared, digests)
     return Session.from_toml(declaration, tables[""] if list(tables) == [""] else tables), digests

@@ -47,12 +47,13 @@ from dpnb.errors import (
 from dpnb.interactive.calls import execute
 from dpnb.ledger import Charge
 from dpnb.ledger.origin import RequestOrigin, requested_by
+from dpnb.service.analysts import AnalystSession
 from dpnb.service.configuration.settings import Limits
 from dpnb.service.limits import CHARGED, NOT_CHARGED, TOO_MANY, TOO_MUCH_WORK, WAITED, StoredRows
 from dpnb.service.monitoring.log import log
 from dpnb.service.monitoring.metrics import Metrics
 from dpnb.service.network.grid import TimeGrid
-from dpnb.service.opening import AnalystSession, OpenTable
+from dpnb.service.opening import OpenTable
 from dpnb.service.running import RunningRequest
 from dpnb.service.turns import FreeWork, TooMuch, Turn
 from dpnb.wire.envelope import Envelope

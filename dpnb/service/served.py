@@ -6,11 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from dpnb.copying import NotCopyable
+from dpnb.service.analysts import AnalystSession
 from dpnb.service.configuration.settings import Limits
 from dpnb.service.limits import StoredRows
 from dpnb.service.monitoring.metrics import Metrics
 from dpnb.service.network.grid import ChangeFeed, TimeGrid, assumed_rows
-from dpnb.service.opening import AnalystSession, OpenTable
+from dpnb.service.opening import OpenTable
 from dpnb.service.requests import RequestRunner
 from dpnb.service.turns import FreeWork
 from dpnb.wire.replies import Changed, Rows
@@ -131,7 +132,7 @@ class ServedTable(NotCopyable):
     def end_revoked(self) -> None:
         """End the sessions of analysts who may no longer open the table, or who have another part of its budget now."""
         for name, one in list(self._analysts.items()):
-            if not self.table.may_open(name) or self.table.for_analyst(name) is not one.session:
+            if not self.table.has(one.session):
                 self._analysts.pop(name).feed.end()
 
     def end(self) -> None:

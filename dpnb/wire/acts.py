@@ -95,3 +95,36 @@ AnyAct = Freeze | Unfreeze | Approve | Decline | MoveCap | Revoke | Restore | En
 
 ACTS: msgspec.json.Decoder[AnyAct] = msgspec.json.Decoder(AnyAct)
 """Made once, at import: see `dpnb.wire.decoding`."""
+
+# --- acts about people, which may make a token ------------------------------------------------------------------------
+
+
+class AddAnalyst(Act, frozen=True, tag="add_analyst"):
+    """Give a person a part of the budget; who was removed gets their own part back, without project and amount."""
+
+    name: str
+    project: str | None = None
+    amount: Components | None = None  # the ceiling in reserved mode; in pooled mode the cap, or None for none
+    expires: str | None = None  # of the token: a date, or a period such as ``30d``; None for never
+    has_token: bool = True  # whether a person without a token gets one
+
+
+class RemoveAnalyst(Act, frozen=True, tag="remove_analyst"):
+    """End the access of an analyst to a table; who has no other table loses their tokens."""
+
+    name: str
+
+
+class HandOver(Act, frozen=True, tag="hand_over"):
+    """Give an analyst's part, of which nothing was charged, to another person."""
+
+    name: str
+    to: str
+    expires: str | None = None  # of the other person's token, like the next one
+    has_token: bool = True
+
+
+AnyPersonAct = AddAnalyst | RemoveAnalyst | HandOver
+
+PERSON_ACTS: msgspec.json.Decoder[AnyPersonAct] = msgspec.json.Decoder(AnyPersonAct)
+"""Likewise."""

@@ -18,7 +18,8 @@ import pytest
 import dpnb
 from dpnb.__main__ import main
 from dpnb._core.accountant.deciding import approve, decline
-from dpnb._core.accountant.granting import move_cap, write_act
+from dpnb._core.accountant.granting import grant, move_cap, whole_of, write_act
+from dpnb._core.accountant.people import hand_over
 from dpnb._core.requesting import request_budget
 from dpnb._core.source_files import TableFileCheck
 from dpnb._request import Release
@@ -116,6 +117,18 @@ def test_parts_requests_and_decisions_are_verified_and_audited_without_names(off
     assert all(name.startswith("person-") for name in names.values())
     analysts = [(one.analyst, other.analyst) for one, other in zip(whole.releases, redacted.releases, strict=True)]
     assert all(other == names[str(name)] for name, other in analysts)  # the same person has the same word everywhere
+
+
+def test_a_part_that_was_handed_over_is_verified_and_audited_without_names(tmp_path: Path) -> None:
+    session = opened(tmp_path / "whole.dpnb", budget=EVERYTHING)
+    account = session._core.account
+    grant(account, "analyst", NAMES[0], "reserved", whole_of(account), version="1")
+    hand_over(account, NAMES[0], NAMES[2], version="1")
+    session.ledger.close()
+    statement, ledger = given(session.ledger.path, tmp_path)
+    assert verify(statement, ledger).is_fine
+    assert main(["audit", ledger]) == 0
+    assert not [name for name in NAMES if name.encode() in Path(ledger).read_bytes()]
 
 
 def test_a_later_redacted_ledger_continues_an_earlier_one(office: Office, tmp_path: Path) -> None:

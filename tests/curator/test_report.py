@@ -20,7 +20,7 @@ from dpnb.ledger import RequestOrigin, node_of, requested_by
 from dpnb.ledger.replica import ReplicaLedger
 from dpnb.ledger.shared_rows import SharedRows
 from dpnb.results.disclosure.report import SCHEMA_FILE, Report, report_schema
-from dpnb.service.opening import AnalystSession
+from dpnb.service.analysts import AnalystSession
 from dpnb.session.base import BaseSession
 from dpnb.session.disclosure.building import report_of_ledger
 from dpnb.session.disclosure.division import StatementScope

@@ -91,7 +91,7 @@ def test_audit_refuses_more_mechanisms_than_positives(tmp_path: Path) -> None:
     session = opened(tmp_path, budget=dpnb.Budget(1, 1e-6))
     session.above_threshold(120, name="scan", epsilon="0.25", max_positives=5)
     (row,) = session.ledger.charges()
-    paid = partial(audit._is_paid_for, tables=session._core.tables)
+    paid = partial(audit.is_paid_for, tables=session._core.tables)
     assert paid(row)
     for count in (1, 4, 500):
         assert not paid(replace(row, loss=Repeated(PureDP(Fraction(1, 4) / count), count)))

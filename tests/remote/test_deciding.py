@@ -143,7 +143,7 @@ def test_what_cannot_be_done_names_the_remedy(terminal: Terminal) -> None:
     for arguments, words in (
         (["grant", "--analyst", "ana"], "give a cap"),
         (["grant", "--analyst", "ana", "--mu", "0.1", "--no-cap"], "give a cap"),
-        (["grant", "--analyst", "eve", "--mu", "0.1"], "must be one of the settings"),
+        (["grant", "--analyst", "eve", "--mu", "0.1"], "must have a part of the budget"),
         (["grant", "--analyst", "ana", "--mu", "ten"], "mu: must be a decimal"),
         (["approve", number, "--yes", "--until", "yesterday"], "--until: must be a period or a date"),
         (["approve", number, "--yes", "--until", "2020-01-01"], "--until: must be in the future"),

@@ -28,7 +28,7 @@ ROUTES = [
     *(f"/v3/tables/people{path}" for path in ("", "/rows", "/events", "/audit", "/plan", "/state")),
 ]
 
-POSTED = [REQUESTS, "/v3/tables/people/acts"]
+POSTED = [REQUESTS, "/v3/tables/people/acts", "/v3/tables/people/people"]
 
 
 def test_every_route_but_health_needs_a_token(tmp_path: Path) -> None:

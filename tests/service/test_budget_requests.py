@@ -271,7 +271,7 @@ def test_nobody_decides_about_a_budget_that_they_use(
 ) -> None:
     """Such as a user of JupyterHub whose role has both scopes."""
     if is_broken:  # control
-        monkeypatch.setattr(acts, "_refuse_own_part", lambda account, actor: None)
+        monkeypatch.setattr(acts, "refuse_own_part", lambda account, actor: None)
 
     async def scenario(ana: Served, curator: Served) -> None:
         await ana.post(ana.body("a", wants(ana)))

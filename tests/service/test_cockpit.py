@@ -38,9 +38,11 @@ pytestmark = pytest.mark.usefixtures("built")
 
 STATEMENT = "/api/tables/people/statement"
 PLAN = "/api/tables/people/plan"
+PEOPLE = "/api/tables/people/people"
 READ = ("/api/state", LOG, PLAN, STATEMENT, "/api/events")
 POSTS: dict[str, tuple[Any, set[Role]]] = {
     ACTS: ({"act": "unfreeze"}, {"curator", "owner"}),
+    PEOPLE: ({"act": "remove_analyst", "name": "ana"}, {"curator", "owner"}),
     "/api/tokens": ({"name": "ana"}, {"curator", "owner"}),
     "/api/logout": ({}, {"auditor", "curator", "owner"}),
 }
@@ -115,12 +117,13 @@ def test_a_cookie_alone_would_read_the_page(tmp_path: Path, monkeypatch: pytest.
 def test_each_act_needs_a_role_that_may_act(tmp_path: Path) -> None:
     async def scenario(opened: Opened) -> None:
         routes = {route.path for route in opened.app._app.routes}  # type: ignore[attr-defined]
-        known = {path.replace("people", "{table}") for path in (*READ, *POSTS)}
+        known = {path.replace("tables/people", "tables/{table}") for path in (*READ, *POSTS)}
         assert routes - {"/", "/cockpit.js", "/cockpit.css", "/login", "/metrics"} == known
         for role in ("auditor", "curator", "owner"):
             browser = await opened.logged_in(f"an-{role}", role)
             for path, (body, roles) in POSTS.items():
-                assert (await browser.post(path, body)).status_code == (200 if role in roles else 403), (role, path)
+                done = 422 if path == PEOPLE else 200  # the table has no parts
+                assert (await browser.post(path, body)).status_code == (done if role in roles else 403), (role, path)
 
     run_cockpit(tmp_path, scenario)
 
@@ -230,7 +233,12 @@ ELSEWHERE = (
 def test_a_request_of_another_page_is_refused(headers: dict[str, str], tmp_path: Path) -> None:
     async def scenario(opened: Opened) -> None:
         browser = await opened.logged_in()
-        for path, body in ((ACTS, FREEZE), ("/login", {"token": browser.served.token}), ("/api/tokens", {})):
+        for path, body in (
+            (ACTS, FREEZE),
+            (PEOPLE, {}),
+            ("/login", {"token": browser.served.token}),
+            ("/api/tokens", {}),
+        ):
             assert (await browser.post(path, body, **headers)).status_code == 403
         assert opened.served.session._core.account.tree.frozen is None
         if "Origin" not in headers:
@@ -405,6 +413,32 @@ def test_a_freeze_does_not_wait_for_the_requests_of_analysts(tmp_path: Path) -> 
             assert not running.done()
         finally:
             go_on.set()
+
+    run_cockpit(tmp_path, scenario)
+
+
+def test_a_curator_makes_and_revokes_tokens_of_analysts_and_auditors_only(tmp_path: Path) -> None:
+    async def scenario(opened: Opened) -> None:
+        curator, owner = await opened.logged_in(), await opened.logged_in("olga", "owner")
+
+        async def change(browser: Browser, act: str, name: str, role: str = "auditor", **more: str) -> httpx.Response:
+            return await browser.post("/api/tokens", {"act": act, "name": name, "role": role, **more})
+
+        for role in ("curator", "owner"):
+            assert (await change(curator, "new", "al", role)).status_code == 403
+        assert (await change(curator, "revoke", "olga")).status_code == 403
+        assert (await change(curator, "revoke", "nobody")).status_code == 404
+        for name in ("../al", "<b>", "al\n", "(settings)"):
+            assert (await change(curator, "new", name)).status_code == 422
+        assert (await change(curator, "new", "al", expires="soon")).status_code == 422
+        made = (await change(curator, "new", "al", expires="30d")).json()["token"]
+        assert made.startswith("dpnb_")
+        assert (await change(curator, "new", "al")).status_code == 422  # who has one
+        assert (await change(owner, "new", "cy", "curator")).status_code == 200
+        holders = {one["name"]: one["role"] for one in (await owner.state())["tokens"]}
+        assert holders == {"al": "auditor", "ana": "analyst", "cy": "curator", "eve": "curator", "olga": "owner"}
+        assert (await change(curator, "revoke", "al")).json()["token"] == ""
+        assert "al" not in {one["name"] for one in (await owner.state())["tokens"]}
 
     run_cockpit(tmp_path, scenario)
 

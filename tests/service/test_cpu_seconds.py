@@ -15,10 +15,10 @@ import dpnb
 from dpnb._core import registry
 from dpnb._core.execution import releases
 from dpnb.service import requests, turns
+from dpnb.service.analysts import AnalystSession
 from dpnb.service.configuration.settings import Limits
 from dpnb.service.limits import CpuSeconds
 from dpnb.service.monitoring.metrics import Metrics
-from dpnb.service.opening import AnalystSession
 from dpnb.service.running import RunningRequest
 from dpnb.service.served import Rules
 from dpnb.wire.decoding import decode_envelope

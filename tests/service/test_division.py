@@ -34,7 +34,7 @@ from dpnb.ledger import node_of, row_times
 from dpnb.ledger.origin import current_origin
 from dpnb.ledger.shared_rows import SharedRows
 from dpnb.mechanisms import randomness
-from dpnb.service import opening
+from dpnb.service import analysts
 from dpnb.service import requests as service_requests
 from dpnb.service.configuration.parts import AmountSettings, DivisionSettings, PartSettings
 from dpnb.service.configuration.settings import TableSettings
@@ -210,15 +210,15 @@ def test_controls_in_which_the_others_are_seen(tmp_path: Path, monkeypatch: pyte
         patch.setattr(randomness, "derived_source", lambda source, name: source)
         assert differ("noise")
     with monkeypatch.context() as patch:  # the gauge of the whole table instead of the part's
-        description = opening.AnalystSession.description.fget  # type: ignore[attr-defined]
+        description = analysts.AnalystSession.description.fget  # type: ignore[attr-defined]
 
-        def spent(self: opening.AnalystSession) -> Any:
+        def spent(self: analysts.AnalystSession) -> Any:
             whole = self.session._core.account.whole
             table = description(self)
             table.parameters["spent"] = "" if whole is None else str(whole.filter.headroom)
             return table
 
-        patch.setattr(opening.AnalystSession, "description", property(spent))
+        patch.setattr(analysts.AnalystSession, "description", property(spent))
         assert differ("gauge")
     with monkeypatch.context() as patch:  # a number of the ledger in a refusal
         at = MechanismRegistry.at

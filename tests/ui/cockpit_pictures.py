@@ -51,6 +51,10 @@ def main() -> None:
             login(page, service, eve)
             page.get_by_role("button", name="Approve in part…").click()
             keep(page, "cockpit-approve")
+            page.get_by_role("button", name="Cancel").click()
+            page.get_by_role("button", name="Hand over the part of cleo").click()
+            page.get_by_label("To", exact=True).fill("dora")
+            keep(page, "cockpit-hand-over")
         browser.close()
 
 

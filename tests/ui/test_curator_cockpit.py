@@ -254,6 +254,35 @@ def test_a_new_token_is_shown_once_and_works(page: Page, service: Service) -> No
     assert new not in page.content()
 
 
+def test_people_come_and_go_on_the_page(page: Page, service: Service) -> None:
+    login(page, service, service.token("eve", "curator"))
+
+    def told(name: str) -> str:
+        token = page.get_by_role("dialog", name=f"The new token of {name}").get_by_label("Token").input_value()
+        page.get_by_role("button", name="I have copied it").click()
+        return token
+
+    page.get_by_role("button", name="Add analyst…").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_label("Ceiling, in percent")).to_have_value("15.0")  # what is left
+    check(page)
+    keep_picture(page, "cockpit-add")
+    dialog.get_by_label("Name").fill("dora")
+    dialog.get_by_role("button", name="Add", exact=True).click()
+    dora = told("dora")
+    page.get_by_role("button", name="Hand over the part of dora").click()
+    dialog.get_by_label("To", exact=True).fill("ed")
+    dialog.get_by_role("button", name="Hand over").click()
+    service.ask(told("ed"), "visits", lambda df: df.count().release(mu=0.1))
+    with pytest.raises(DpnbError):
+        service.ask(dora, "visits", lambda df: df.count().release(mu=0.1))
+    expect(page.get_by_role("button", name="Hand over the part of ed")).to_be_hidden()
+    page.get_by_role("button", name="Remove ed").click()
+    dialog.get_by_role("button", name="Remove").click()
+    expect(page.get_by_role("button", name="Add ed again")).to_be_visible()
+    keep_picture(page, "cockpit-people", full_page=True)
+
+
 ATTACK = """<!doctype html><title>attack</title><iframe src="{0}/"></iframe>
 <form id="form" method="post" enctype="text/plain" action="{0}/api/tables/visits/acts">
 <input name='{{"act":"freeze","why":"' value='evil"}}'></form>

@@ -7,8 +7,8 @@
 ``comparison``     the state of every filter and odometer after the same history
 ``timeline``       their states after each row, for a plot
 ``participation``  which units take part under individual accounting, as far as that is public
-``cost_text``      a loss in words, as a share of the budget
 
-For a service: ``grant`` is a part of the budget, ``granting`` has a curator's acts about parts, and ``limit`` the cap
-on one; ``budget_request`` is an analyst's request for a larger cap, and ``deciding`` has the decisions about it.
+For a service: ``grant`` is a part of the budget, ``granting`` has a curator's acts about parts, ``people`` those that
+add and remove analysts and hand over a part, and ``limit`` the cap on one; ``budget_request`` is an analyst's request
+for a larger cap, and ``deciding`` has the decisions about it.
 """

@@ -33,6 +33,9 @@ SETTINGS_ACTOR = "(settings)"
 """Who made what the settings of a service say, in the ledger; no person has such a name."""
 
 
+REMOVE, HAND_OVER, TAKE_OVER = "remove", "hand_over", "take_over"
+"""The acts with which a person leaves a table, gives up an unused part, and gets the part of another one."""
+
 LEDGER_RESTORED = "ledger_restored"
 """The act with which a service is started on a ledger that may lack charges."""
 
@@ -44,7 +47,9 @@ class Grant:
     `id` is that of the row that made it, and `node` the node that it is a part of: the session's, or that of a
     project.  `ceiling` is the budget of the part, in reserved mode.  `cap` is the limit of its charges when it was
     made; the current one is `BudgetTree.cap`.  `parameters` are the computed ones of its filter and its odometer, in
-    reserved mode.  A revoked part can no longer be charged.
+    reserved mode.  A revoked part can no longer be charged.  Who was removed may no longer open the table either.  A
+    part that was handed over stays revoked for ever, and its ceiling counts no more: `taken_from` is the row of the
+    part that this one took the place of.
     """
 
     id: int
@@ -56,6 +61,16 @@ class Grant:
     cap: PureGDP | None
     parameters: Mapping[str, str]
     is_revoked: bool = False
+    is_removed: bool = False
+    is_handed_over: bool = False
+    taken_from: int | None = None
+
+    def after(self, act: str, *, by_settings: bool) -> Grant:
+        """The part after an act: a revocation, the end of one, a removal, or that it is handed over."""
+        if self.is_handed_over:
+            return self
+        is_removed = act == REMOVE or (act == "revoke" and (by_settings or self.is_removed))
+        return replace(self, is_revoked=act != "restore", is_removed=is_removed, is_handed_over=act == HAND_OVER)
 
     @property
     def budget(self) -> Budget:
@@ -73,6 +88,7 @@ class Grant:
             "ceiling": None if self.ceiling is None else self.ceiling.to_json(),
             "cap": None if self.cap is None else self.cap.to_json(),
             "parameters": dict(self.parameters),
+            **({} if self.taken_from is None else {"taken_from": self.taken_from}),
         }
 
     @classmethod
@@ -84,7 +100,8 @@ class Grant:
         ceiling, cap = amount_from_json(details["ceiling"]), amount_from_json(details["cap"])
         if (ceiling is None) != (mode == "pooled"):
             raise ValueError
-        return cls(number, level, name, mode, node, ceiling, cap, dict(details["parameters"]))
+        parameters, before = dict(details["parameters"]), details.get("taken_from")
+        return cls(number, level, name, mode, node, ceiling, cap, parameters, taken_from=before)
 
 
 def budget_of(amount: PureGDP) -> Budget:

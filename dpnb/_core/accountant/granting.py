@@ -7,7 +7,7 @@ from typing import Any
 
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.grant import LEDGER_RESTORED, Grant, Mode, budget_of
-from dpnb._core.accountant.limit import Limit, left_of
+from dpnb._core.accountant.limit import NOTHING, Limit, left_of
 from dpnb._core.accountant.parameters import computed_parameters
 from dpnb.accounting.guarantee import make_guarantee
 from dpnb.accounting.losses import GDP, PureGDP
@@ -50,7 +50,7 @@ def grant(
     """
     with account.ledger.transaction():
         node = ROOT if project is None else node_of(project.id)
-        known = account.tree.grant_named(level, name)
+        known = account.tree.named_by_settings(level, name)
         ceiling = amount if mode == "reserved" else None
         if known is not None:
             if (known.mode, known.node, known.ceiling) != (mode, node, ceiling):
@@ -65,25 +65,49 @@ def grant(
                 f"{level} {name}: all parts of a budget have one mode, which cannot change; the ledger has the mode "
                 f"{others[0].mode!r}; got {mode!r}"
             )
-        whole = whole_of(account)
-        parameters: dict[str, str] = {}
-        if amount is not None:
-            _refuse_too_large(account, level, name, amount, whole if project is None else project.ceiling or whole)
-        if ceiling is not None:
+        row = write_part(account, level, name, mode, amount, project, version=version)
+    return account.tree.grants()[row]
+
+
+def write_part(
+    account: Accountant,
+    level: Level,
+    name: str,
+    mode: Mode,
+    amount: PureGDP | None,
+    project: Grant | None,
+    *,
+    version: str,
+    taken_from: Grant | None = None,
+) -> int:
+    """Write the row of a new part, and return its id; call inside the ledger's transaction.
+
+    If it takes the place of a part that was handed over in the same transaction, the ceilings add up to what they did.
+    """
+    whole, ceiling = whole_of(account), amount if mode == "reserved" else None
+    parameters: dict[str, str] = {}
+    if amount is not None:
+        _refuse_too_large(account, level, name, amount, whole if project is None else project.ceiling or whole)
+    if ceiling is not None:
+        if taken_from is None or taken_from.ceiling != ceiling:
             _refuse_excess(account, level, name, ceiling, project)
-            guarantee = make_guarantee("gdp", budget_of(ceiling), individual=account.individual)
-            parameters = computed_parameters(guarantee, account.public_size, account.delta, account.sampled)
-        new = Grant(0, level, name, mode, node, ceiling, None if mode == "reserved" else amount, parameters)
-        row = account.ledger.reserve(
-            kind=GRANT,
-            request_key=digest(["grant", level, name]),
-            node=node,
-            table_version=version,
-            query_key=name,
-            loss=GDP(0),
-            launch=new.to_details(),
-        )
-    return account.tree.grants()[row.id]
+        guarantee = make_guarantee("gdp", budget_of(ceiling), individual=account.individual)
+        parameters = computed_parameters(guarantee, account.public_size, account.delta, account.sampled)
+    node = ROOT if project is None else node_of(project.id)
+    cap, before = None if mode == "reserved" else amount, None if taken_from is None else taken_from.id
+    new = Grant(0, level, name, mode, node, ceiling, cap, parameters, taken_from=before)
+    # A name may have further parts, each after an earlier one was handed over.
+    earlier = [one for one in account.tree.grants().values() if (one.level, one.name) == (level, name)]
+    row = account.ledger.reserve(
+        kind=GRANT,
+        request_key=digest(["grant", level, name, *([len(earlier)] if earlier else [])]),
+        node=node,
+        table_version=version,
+        query_key=name,
+        loss=GDP(0),
+        launch=new.to_details(),
+    )
+    return int(row.id)
 
 
 def move_cap(account: Accountant, part: Grant, cap: PureGDP | None, *, version: str) -> None:
@@ -196,13 +220,18 @@ def _refuse_too_large(account: Accountant, level: Level, name: str, amount: Pure
         raise InvalidValueError(f"{level} {name}: must have a part of the budget; got none; revoke its access instead")
 
 
-def unreserved(account: Accountant, project: Grant | None = None) -> PureGDP:
-    """What is left of a budget, or of the part of a project, for further ceilings."""
+def unreserved(account: Accountant, project: Grant | None = None, outside: Limit | None = None) -> PureGDP:
+    """What is left of a budget, or of the part of a project, for further ceilings.
+
+    `outside` is an earlier `charged_outside`, which reads new rows only.
+    """
     node = ROOT if project is None else node_of(project.id)
-    taken = [one.ceiling for one in account.tree.grants().values() if one.node == node and one.ceiling is not None]
-    left = left_of(whole_of(account), _spent_outside(account)) if project is None else _outer(account, project)
+    taken = [one.ceiling for one in account.tree.grants().values() if one.node == node and not one.is_handed_over]
+    left = _outer(account, project)
+    if project is None:
+        left = left_of(left, (outside or charged_outside(account)).spent)
     for one in taken:
-        left = left_of(left, one)
+        left = left_of(left, one or NOTHING)
     return left
 
 
@@ -218,7 +247,7 @@ def refuse_excess(level: Level, name: str, ceiling: PureGDP, outer: PureGDP, lef
 
 def _refuse_excess(account: Accountant, level: Level, name: str, ceiling: PureGDP, project: Grant | None) -> None:
     """Refuse ceilings that add up to more than what they are taken from."""
-    if project is None and account.individual and _spent_outside(account).mu_squared:
+    if project is None and account.individual and charged_outside(account).spent.mu_squared:
         raise InvalidValueError(
             f"{level} {name}: a budget cannot be divided after a charge under individual accounting, since each "
             "unit may have paid all of it; start a new ledger"
@@ -230,13 +259,12 @@ def _outer(account: Accountant, project: Grant | None) -> PureGDP:
     return (None if project is None else project.ceiling) or whole_of(account)
 
 
-def _spent_outside(account: Accountant) -> PureGDP:
+def charged_outside(account: Accountant) -> Limit:
     """What was charged before, outside all parts."""
     tree = account.tree
-    outside = Limit(
+    return Limit(
         account.ledger, tree, account.guarantee, ROOT, ROOT, counts=lambda charge: tree.grant_of(charge.node) is None
     )
-    return outside.spent
 
 
 def _words(part: Grant, account: Accountant) -> str:

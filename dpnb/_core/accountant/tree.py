@@ -141,8 +141,9 @@ class BudgetTree:
             self._note_declared([*self._launches])
         elif charge.kind == GRANT:
             grant = self._grants[charge.id] = Grant.from_details(charge.id, charge.node, details)
-            node = node_of(charge.id)
-            self._caps[node], self._from_settings[node] = Cap(grant.cap, grant.ceiling), FromSettings(grant.cap)
+            node, actor = node_of(charge.id), actor_of(charge)
+            self._caps[node] = Cap(grant.cap, grant.ceiling)
+            self._from_settings[node] = FromSettings(grant.cap, is_present=actor in ("", SETTINGS_ACTOR))
         elif charge.kind == ACT:
             self._act(charge, charge.node, details)
         elif charge.kind == BUDGET_REQUEST:
@@ -172,11 +173,12 @@ class BudgetTree:
                 self._frozen = str(details["why"])
             case "unfreeze":
                 self._frozen = None
-            case "revoke" | "restore" as act:
+            case "revoke" | "restore" | grants.REMOVE | grants.HAND_OVER as act:
                 number, _ = parent_launch(node) or (0, "")
+                by_settings = actor_of(charge) == SETTINGS_ACTOR
                 if node != ROOT:  # among the rows of one analyst alone, the part is the root, whose row they lack
-                    self._grants[number] = replace(self._grants[number], is_revoked=act == "revoke")
-                if actor_of(charge) == SETTINGS_ACTOR:
+                    self._grants[number] = self._grants[number].after(act, by_settings=by_settings)
+                if by_settings:
                     self._from_settings[node] = replace(self._said(node), is_present=act == "restore")
             case "approve" | "decline":
                 request, decision = decided_request(self._requests, details["request"]), Decision.from_row(charge)
@@ -184,7 +186,7 @@ class BudgetTree:
                 if decision.amount is not None:
                     known = self._caps.get(node, Cap(None))
                     self._caps[node] = known.raised(decision.amount, decision.until)
-            case "end" | "resume" | grants.LEDGER_RESTORED:
+            case "end" | "resume" | grants.TAKE_OVER | grants.LEDGER_RESTORED:
                 pass  # not refused as unknown, though they change neither caps nor charges
             case _:
                 raise ValueError
@@ -198,8 +200,9 @@ class BudgetTree:
             return dict(self._grants)
 
     def grant_named(self, level: str, name: str) -> Grant | None:
-        """The part of the budget of a project or an analyst."""
-        return next((one for one in self.grants().values() if (one.level, one.name) == (level, name)), None)
+        """The part of the budget of a project or an analyst; one that was handed over only if there is no other."""
+        named = [one for one in self.grants().values() if (one.level, one.name) == (level, name)]
+        return max(named, key=lambda one: (not one.is_handed_over, one.id), default=None)
 
     def cap(self, node: str) -> PureGDP | None:
         """What all charges of a node together are limited to, within its budget; None for no such limit.
@@ -223,6 +226,12 @@ class BudgetTree:
 
     def _said(self, node: str) -> FromSettings:
         return self._from_settings.get(node, FromSettings(None))
+
+    def named_by_settings(self, level: str, name: str) -> Grant | None:
+        """The part that settings mean by a name: the one that they named before, also if it was handed over."""
+        named = [one for one in self.grants().values() if (one.level, one.name) == (level, name)]
+        said = next((one for one in reversed(named) if self.from_settings(one).is_present), None)
+        return said or next((one for one in reversed(named) if not one.is_handed_over), None)
 
     def budget_requests(self) -> Mapping[int, BudgetRequest]:
         """The requests for a larger cap by the ids of their rows, in their current state."""
@@ -330,8 +339,9 @@ class BudgetTree:
     @staticmethod
     def _refuse_revoked(part: Grant) -> None:
         if part.is_revoked:
+            what = "handed over" if part.is_handed_over else "revoked"
             raise ChargesStopped(
-                f"{part.level} {part.name}: the curator has revoked this part of the budget; nothing was charged; "
+                f"{part.level} {part.name}: the curator has {what} this part of the budget; nothing was charged; "
                 "recorded answers stay free"
             )
 

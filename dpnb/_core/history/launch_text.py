@@ -81,7 +81,8 @@ def _about(mechanism: AnyMechanism) -> str:
 def _grant(grant: Grant) -> str:
     amount = grant.ceiling or grant.cap
     of = "" if amount is None else f", at most {limit_words(amount)}"
-    return f"{grant.mode} part of the budget for the {grant.level} {grant.name}{of}"
+    place = "" if grant.taken_from is None else f", in the place of the unused one of row {grant.taken_from}"
+    return f"{grant.mode} part of the budget for the {grant.level} {grant.name}{of}{place}"
 
 
 def _budget_request(details: Mapping[str, Any], why: str) -> str:
@@ -115,6 +116,12 @@ def _act(details: Mapping[str, Any]) -> str:
             known = details.get("known")
             lost = "" if known is None else f"; it had at least {known} rows"
             return f"{RESTORED}, which ends with the row before{lost}"
+        case grants.REMOVE:
+            return "access removed"
+        case grants.HAND_OVER:
+            return "part of the budget handed over, of which nothing was charged"
+        case grants.TAKE_OVER:
+            return "part of the budget taken over from another analyst, of which nothing was charged"
         case act:
             return f"part of the budget {act}d"
 

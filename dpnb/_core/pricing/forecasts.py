@@ -72,7 +72,7 @@ class ExpectedErrors:
             isinstance(state.view, ColumnsView),
             state.measured.l2_sensitivity_squared,
             self._current(),
-            self._expected,
+            self.expected,
             self._possible,
         )
 
@@ -86,7 +86,7 @@ class ExpectedErrors:
             return None
         if self.rows.assumption is not None or self._from_observations:
             return self.rows.assumption
-        smallest, middle, largest = (self._expected(sigma, place=place) for place in (0.0, MIDDLE, 1.0))
+        smallest, middle, largest = (self.expected(sigma, place=place) for place in (0.0, MIDDLE, 1.0))
         if smallest is None or middle is None or largest is None:
             return None
         if is_reliable_forecast([smallest, largest], middle, per_cell=True):
@@ -99,12 +99,12 @@ class ExpectedErrors:
     def least(self, sigma: float) -> Cells | None:
         """The errors if there are as many rows as there may be; None if their number is not a range."""
         most = None if self.rows is None else self.rows.if_most
-        return None if most is None else replace(self, rows=most)._expected(sigma)
+        return None if most is None else replace(self, rows=most).expected(sigma)
 
     def typical(self, sigma: float) -> Cells | None:
         """The errors for typical values, with these numbers of rows; None for other queries than second moments."""
         sums = None if self.rows is None else typical_sums(self.state.query, self.rows.by_cell, self.schema)
-        return None if sums is None or self._known_sums is not None else self._expected(sigma, sums=sums)
+        return None if sums is None or self._known_sums is not None else self.expected(sigma, sums=sums)
 
     def least_typical(self, sigma: float) -> Cells | None:
         """`typical` if there are as many rows as there may be; None if their number is not a range."""
@@ -207,7 +207,8 @@ class ExpectedErrors:
         first = self._widths(sigma, refinement.first.radius(self._alpha), current=True)
         return current if first is None else np.minimum(current, first)
 
-    def _expected(self, sigma: float, *, sums: Cells | None = None, place: float = MIDDLE) -> Cells | None:
+    def expected(self, sigma: float, *, sums: Cells | None = None, place: float = MIDDLE) -> Cells | None:
+        """The errors at a noise scale; `place` as for `half_widths`, `sums` in place of the known ones."""
         state, known = self.state, self._known_sums
         if state.discovery_delta:
             return None if self.target.simultaneous else self._widest_named(sigma)
@@ -227,7 +228,7 @@ class ExpectedErrors:
     def _possible(self, sigma: float) -> Iterator[Cells | None]:
         """Half-widths that may result."""
         if self._linear:
-            yield self._expected(sigma)
+            yield self.expected(sigma)
             return
         assumed = self.rows is not None and self.rows.assumption is not None and not self._from_observations
         if self.state.is_standalone or assumed:  # fewer units may take part; how many is private
@@ -235,7 +236,7 @@ class ExpectedErrors:
             return
         for sums in self._shifted():
             for place in (0.0, 1.0) if self.rows is not None and not self._from_observations else (MIDDLE,):
-                yield self._expected(sigma, sums=sums, place=place)
+                yield self.expected(sigma, sums=sums, place=place)
 
     def _shifted(self) -> Iterator[Cells | None]:
         """The known sums with additional noise, from a fixed seed: this noise does not protect privacy."""

@@ -36,7 +36,7 @@ from dpnb.render.numbers import describe_error, format_cost, format_number
 from dpnb.results.estimates.expected import RANK, in_rank, output_units, rank_note
 from dpnb.results.estimates.noisy import Cells
 from dpnb.results.estimates.outputs import outputs_of
-from dpnb.results.preview import GAIN, Amounts, CountNeeded, Preview, Previews
+from dpnb.results.preview import GAIN, Amounts, CountNeeded, Preview, Previews, gain
 
 PICKER_STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 """Shares of the remaining budget that are proposed."""
@@ -100,35 +100,40 @@ def warn_without_gain(pricer: QueryPricer, plan: Plan, view: AnyView, target: Ta
 
     The forecast uses released and public figures only.  A request that is refused is left to the release.
     """
-    with suppress(DpnbError):
-        found = preview(pricer, plan, view, target, None)
+    words, ledger = "", pricer.account.ledger
+    with suppress(DpnbError), ledger.lock.checked(), ledger.one_moment():
+        known = _PreviewedQuery(pricer, plan, view, target.groups)
+        found = known.preview(target, None)
         if found.fits and not found.narrows_interval:
             cost = format_cost(found.cost, found.cost_fraction)
-            warnings.warn(
+            words = (
                 f"refine: {target.words} costs {cost} and is not expected to narrow an interval of the "
-                f"{found.description}; {_least_gain(pricer, plan, view, target, found.total_loss)}; "
-                "answer.preview(...) shows beforehand what a refinement buys",
-                RefinementWarning,
-                stacklevel=5,
+                f"{found.description}; {_least_gain(pricer, known, target, found)}; "
+                "answer.preview(...) shows beforehand what a refinement buys"
             )
+    if words:
+        warnings.warn(words, RefinementWarning, stacklevel=5)
 
 
-def _least_gain(pricer: QueryPricer, plan: Plan, view: AnyView, target: Target, total: GDP) -> str:
+def _least_gain(pricer: QueryPricer, known: _PreviewedQuery, target: Target, found: Preview) -> str:
     """The smallest share, or mu without a budget, that narrows the widest interval by `GAIN`, in two digits."""
     has_budget = pricer.account.guarantee.has_budget
     kind: TargetKind = "share" if has_budget else "mu"
-    decades = range(5, 1, -1) if has_budget else range(1 - math.floor(math.log10(total.mu)), -9, -1)[:3]
-    amounts = [Fraction(digits) / Fraction(10) ** places for places in decades for digits in range(10, 100)]
-    targets = [msgspec.structs.replace(target, kind=kind, amount=amount) for amount in amounts]
-    targets += [msgspec.structs.replace(target, kind=kind, amount=Fraction(1))] if has_budget else []
+    decades = range(5, 1, -1) if has_budget else range(1 - math.floor(math.log10(found.total_loss.mu)), -9, -1)[:3]
+    amounts = [(digits, places) for places in decades for digits in range(10, 100)]
+    amounts += [(1, 0)] if has_budget else []
 
-    def gain(of: Target) -> float:
-        return preview(pricer, plan, view, of, None).gain or 0.0
+    def of(amount: tuple[int, int]) -> Target:
+        digits, places = amount
+        return msgspec.structs.replace(target, kind=kind, amount=Fraction(digits) / Fraction(10) ** places)
 
-    if gain(targets[-1]) < GAIN:
-        most = "all that is left" if has_budget else f"even {targets[-1].words}"
-        return f"{most} narrows the widest one by {percent_down(gain(targets[-1]))} only"
-    least = targets[bisect_left(targets, GAIN, key=gain)]
+    def narrowed(amount: tuple[int, int]) -> float:
+        return known.gain(of(amount), found.current_half_widths)
+
+    if (most := narrowed(amounts[-1])) < GAIN:
+        what = "all that is left" if has_budget else f"even {of(amounts[-1]).words}"
+        return f"{what} narrows the widest one by {percent_down(most)} only"
+    least = of(amounts[bisect_left(amounts, GAIN, key=narrowed)])
     return f"{least.words} is the least that narrows the widest one by a quarter"
 
 
@@ -169,6 +174,15 @@ class _PreviewedQuery(NotCopyable):
         rows = self._rows_in_rank
         return errors if rows is None else known_ranks(errors, self._state, rows)
 
+    def gain(self, target: Target, current: Cells | None) -> float:
+        """The gain of the preview of a target, as far as `current` are the half-widths now; 0 without one."""
+        state, total, cost = self._pricer.price(self._state, target, self._rows)
+        if current is None or state.is_standalone or not cost.mu_squared:
+            return 0.0
+        rows = None if self._rows is None else self._rows.for_display
+        errors = self._known(self._pricer.forecast(state, target, rows).expected(_scale(state, total)))
+        return 0.0 if errors is None else gain(current, np.minimum(errors, current), outputs_of(self._view))
+
     def preview(self, target: Target, notice: str | None) -> Preview:
         pricer, plan, view, filter_ = self._pricer, self._plan, self._view, self._filter
         account = pricer.account
@@ -192,11 +206,11 @@ class _PreviewedQuery(NotCopyable):
                 least = forecast.least(scale)
             if current is None and not state.is_standalone and (errors is None or not np.isfinite(errors).all()):
                 at_typical = pricer.forecast(state, target, self._rows_of_table)
-                if (typical := at_typical.typical(scale)) is not None:
+                if (typical := self._known(at_typical.typical(scale))) is not None:
                     forecast, rows, is_typical = at_typical, at_typical.rows, True
                     errors = typical if errors is None else np.where(np.isfinite(errors), errors, typical)
                     assumed = " and ".join(filter(None, [None if rows is None else rows.assumption, TYPICAL]))
-                    least = at_typical.least_typical(scale)
+                    least = self._known(at_typical.least_typical(scale))
         fits = filter_.admits(counted)
         query = state.query
         discovery = isinstance(plan.aggregation, Discovery)

@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 
 from dpnb._core.accountant.accountant import Accountant
-from dpnb._core.accountant.cost_text import cost_text
 from dpnb._core.core import SessionCore
+from dpnb._core.history.cost_text import cost_text
 from dpnb._plan.checks import check_plan
 from dpnb._plan.measurements import Gradient, RegressionModel
 from dpnb._plan.plan import Plan

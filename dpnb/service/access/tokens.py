@@ -16,7 +16,7 @@ import pwd
 import secrets
 import stat
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -223,17 +223,10 @@ def new_token(path: Path, name: str, expires: str | None = None, role: Role = "a
             f"name: must be letters, digits, '.', '_', '@' and '-', and begin with a letter or digit; got {name!r}; "
             "for example 'ana'"
         )
-    until = None if expires is None else _stamp(moment_from_text(expires, "expires", now()))
+    until = expiry_of(expires)
     token = PREFIX + secrets.token_urlsafe(BYTES)
     with _changed(path) as tokens:
-        other = next(
-            (one.role for one in tokens if one.name == name and one.role != role and one.is_valid(now())), None
-        )
-        if other is not None:
-            raise InvalidValueError(
-                f"role: {name!r} has a valid token with the role {other!r}, and a person has one role; got {role!r}; "
-                "revoke it first"
-            )
+        _refuse_role(tokens, name, role, now())
         tokens.append(StoredToken(name, hash_of(token), _stamp(now()), until, role=role))
     return token
 
@@ -299,6 +292,18 @@ class TokenStore(NotCopyable):
             sorted({one.name: one for one in self._tokens() if one.is_valid(time)}.values(), key=lambda one: one.name)
         )
 
+    def refuse_role(self, name: str, role: Role) -> None:
+        """Refuse another role than the one that a person has."""
+        _refuse_role(self._tokens(), name, role, self.clock.now())
+
+    def make(self, name: str, expires: str | None, role: Role = "analyst") -> str:
+        """Make a token; see `new_token`."""
+        return new_token(self._path, name, expires, role)
+
+    def revoke(self, name: str) -> int:
+        """Revoke a person's tokens; see `revoke_tokens`."""
+        return revoke_tokens(self._path, name)
+
     def rotate(self, name: str) -> str:
         """Replace a person's tokens by a new one; see `rotate_token`."""
         return rotate_token(self._path, name)
@@ -316,6 +321,20 @@ class TokenStore(NotCopyable):
                 tokens, self.fault = (), str(error)
             self._read = version, tokens
         return self._read[1]
+
+
+def expiry_of(expires: str | None) -> str | None:
+    """When a token expires that is made now; an `InvalidValueError` if that is no date or period."""
+    return None if expires is None else _stamp(moment_from_text(expires, "expires", now()))
+
+
+def _refuse_role(tokens: Iterable[StoredToken], name: str, role: Role, time: datetime) -> None:
+    other = next((one.role for one in tokens if one.name == name and one.role != role and one.is_valid(time)), None)
+    if other is not None:
+        raise InvalidValueError(
+            f"role: {name!r} has a valid token with the role {other!r}, and a person has one role; got {role!r}; "
+            "revoke it first"
+        )
 
 
 def _revoked(tokens: list[StoredToken], name: str, time: datetime) -> list[StoredToken]:

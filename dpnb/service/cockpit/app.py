@@ -11,7 +11,8 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
-from typing import Any
+from functools import partial
+from typing import Any, Literal
 
 import msgspec
 from starlette.applications import Starlette
@@ -21,16 +22,17 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from dpnb._protocol.cockpit import Login, NewToken, ServiceState, TokenHolder
+from dpnb._protocol.cockpit import Login, NewToken, PeopleChanged, ServiceState, TokenHolder
 from dpnb._protocol.curation import TableState
 from dpnb.copying import NotCopyable
 from dpnb.errors import DpnbError
 from dpnb.ledger import node_of
-from dpnb.service.access.tokens import AUDITORS, CURATORS, Identity, Role
+from dpnb.service.access.tokens import AUDITORS, CURATORS, Identity, Role, TokenStore
 from dpnb.service.app import Service
 from dpnb.service.cockpit.page import DOCUMENT, Live, read_static
 from dpnb.service.cockpit.protections import LIFETIME, Logins, NewLogin, Origins, Protected
 from dpnb.service.curation.acts import carry_out
+from dpnb.service.curation.people import change_people
 from dpnb.service.curation.state import audit_page, described, plan_page, table_state
 from dpnb.service.limits import RequestRate
 from dpnb.service.monitoring.log import log, log_login
@@ -38,7 +40,7 @@ from dpnb.service.network.http import client_of, keep_connection, read_body
 from dpnb.service.opening import OpenTable
 from dpnb.service.served import ServedTable
 from dpnb.session.disclosure.building import report_of_ledger
-from dpnb.wire.acts import ACTS
+from dpnb.wire.acts import ACTS, PERSON_ACTS
 from dpnb.wire.limits import MAX_INTEGER, WireError
 
 COOKIE, SECURE_COOKIE = "dpnb-cockpit", "__Host-dpnb-cockpit"
@@ -59,6 +61,9 @@ LONG_SECONDS = 5
 PAGES = 5
 """Pages of an audit in one reply."""
 
+TOKEN_EVENTS = {"replace": "token_rotated", "new": "token_made", "revoke": "token_revoked"}
+"""In the service's log."""
+
 WRONG_TOKEN = "The token is unknown, expired or revoked."  # noqa: S105  (a message)
 NO_LOGIN = "The login has ended. Log in again."
 
@@ -69,10 +74,13 @@ class TokenGiven(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     token: str
 
 
-class Rotation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The body of a request for a new token."""
+class TokenAct(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The body of a request about the tokens of a person; a new person has the role and the expiry that it says."""
 
     name: str
+    act: Literal["replace", "new", "revoke"] = "replace"
+    role: Role = "analyst"
+    expires: str | None = None
 
 
 RouteHandler = Callable[[HttpRequest, Identity, Callable[[], bool]], Awaitable[Response]]
@@ -110,7 +118,8 @@ class Cockpit(NotCopyable):
             Route("/api/tables/{table}/plan", self._logged_in(self._plan, AUDITORS), methods=["GET"]),
             Route("/api/tables/{table}/statement", self._logged_in(self._statement, AUDITORS), methods=["GET"]),
             Route("/api/tables/{table}/acts", self._logged_in(self._act, CURATORS), methods=["POST"]),
-            Route("/api/tokens", self._logged_in(self._rotate, CURATORS), methods=["POST"]),
+            Route("/api/tables/{table}/people", self._logged_in(self._people, CURATORS), methods=["POST"]),
+            Route("/api/tokens", self._logged_in(self._change_tokens, CURATORS), methods=["POST"]),
             Route("/metrics", self._service.figures_route(), methods=["GET"]),
         ]
         app = Starlette(
@@ -248,21 +257,34 @@ class Cockpit(NotCopyable):
         if not is_valid():  # while the body was sent
             raise HTTPException(401, NO_LOGIN)
         await asyncio.to_thread(carry_out, served, person, one, page="cockpit")
+        served.end_revoked()
         return _json(await asyncio.to_thread(table_view, served.table))
 
-    async def _rotate(self, request: HttpRequest, person: Identity, is_valid: Callable[[], bool]) -> Response:
-        name = msgspec.json.decode(await _body(request), type=Rotation).name
+    async def _people(self, request: HttpRequest, person: Identity, is_valid: Callable[[], bool]) -> Response:
+        served, service = self._served(request), self._service
+        one = PERSON_ACTS.decode(await _body(request))
         if not is_valid():  # while the body was sent
             raise HTTPException(401, NO_LOGIN)
-        holder = next((one for one in self._service.tokens.holders() if one.name == name), None)
-        if holder is None:
+        change = partial(change_people, service.tables, served, service.tokens, person, one, page="cockpit")
+        token = await asyncio.to_thread(change)
+        served.end_revoked()
+        return _json(PeopleChanged(await asyncio.to_thread(table_view, served.table), token))
+
+    async def _change_tokens(self, request: HttpRequest, person: Identity, is_valid: Callable[[], bool]) -> Response:
+        one, tokens = msgspec.json.decode(await _body(request), type=TokenAct), self._service.tokens
+        if not is_valid():  # while the body was sent
+            raise HTTPException(401, NO_LOGIN)
+        role = tokens.role_of(one.name)
+        if one.act != "new" and role is None:
             raise HTTPException(404, "There is nobody with a valid token of this name.")
-        if not _may_rotate(person, holder.role, name):
+        if one.act == "new" and role is not None:
+            raise HTTPException(422, "The person has a valid token: replace it.")
+        if not _may_rotate(person, role or one.role, one.name):
             _note("role_refused", person, request)
-            raise HTTPException(403, f"Only the owner can replace the token of a person with the role {holder.role}.")
-        token = await asyncio.to_thread(self._service.tokens.rotate, name)
-        log("token_rotated", actor=person.name, role=person.role, name=name, page="cockpit")
-        return _json(NewToken(name, token))
+            raise HTTPException(403, f"Only the owner can do this about a person with the role {role or one.role}.")
+        token = await asyncio.to_thread(_token, tokens, one)
+        log(TOKEN_EVENTS[one.act], actor=person.name, role=person.role, name=one.name, page="cockpit")
+        return _json(NewToken(one.name, token))
 
 
 # --- what the page shows ----------------------------------------------------------------------------------------------
@@ -289,6 +311,16 @@ def version_of(served: ServedTable) -> str:
         return f"{served.table.name} {served.version} {ledger.count} {ledger.foreign_changes()} {lapsed} {running}"
     except DpnbError as error:
         return f"{served.table.name} {error}"
+
+
+def _token(tokens: TokenStore, one: TokenAct) -> str:
+    """The token that an act made; empty for none."""
+    if one.act == "new":
+        return tokens.make(one.name, one.expires, one.role)
+    if one.act == "replace":
+        return tokens.rotate(one.name)
+    tokens.revoke(one.name)
+    return ""
 
 
 def _may_rotate(person: Identity, role: str, name: str) -> bool:

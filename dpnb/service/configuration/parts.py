@@ -145,29 +145,25 @@ def _read_part(file: TomlFile, entry: Any, level: Level, at: KeyPath, known: Div
     return part
 
 
-def apply_division(account: Accountant, division: DivisionSettings, version: str) -> dict[str, Grant]:
+def apply_division(account: Accountant, division: DivisionSettings, version: str) -> None:
     """Write a division into the ledger, as far as it differs from what it was when it was last written.
 
     An analyst or project that the settings no longer have is revoked, and restored when they have it again.  What the
-    settings say as before is left as a curator may have changed it: a cap, an approval, a revocation.  Returns the
-    analysts' parts by name.
+    settings say as before is left as a curator may have changed it: a cap, an approval, a revocation, who has a part.
     """
     if division.mode == "reserved":
         _refuse_excess(account, division)
     with requested_by(RequestOrigin(SETTINGS_ACTOR)):
         projects: dict[str | None, Grant] = {}
-        analysts: dict[str, Grant] = {}
+        kept = set[int]()
         for part in division.parts:
             made = _located(part, lambda part=part: _granted(account, division.mode, part, projects, version))  # type: ignore[misc]
+            kept.add(made.id)
             if part.level == "project":
                 projects[part.name] = made
-            else:
-                analysts[part.name] = made
-        kept = {one.id for one in (*projects.values(), *analysts.values())}
         for known in account.tree.grants().values():
             if known.id not in kept:
                 leave_settings(account, known, version=version)
-    return analysts
 
 
 def _refuse_excess(account: Accountant, division: DivisionSettings) -> None:
@@ -175,13 +171,12 @@ def _refuse_excess(account: Accountant, division: DivisionSettings) -> None:
 
     What else is wrong with a part is found when it is written.
     """
-    known = {(one.level, one.name): one for one in account.tree.grants().values()}
     outer: dict[str | None, PureGDP] = {}
     left: dict[str | None, PureGDP] = {}
     for part in division.parts:
         if not outer:
             outer[None], left[None] = _located(part, lambda: (whole_of(account), unreserved(account)))
-        made, project = known.get((part.level, part.name)), part.project
+        made, project = account.tree.named_by_settings(part.level, part.name), part.project
         ceiling = (part.ceiling or AmountSettings()).of(outer[project])
         if made is None:
             _located(part, partial(refuse_excess, part.level, part.name, ceiling, outer[project], left[project]))

@@ -50,6 +50,8 @@ from dpnb.wire.limits import MAX_SHOWN
 def carry_out(served: ServedTable, person: Identity, one: AnyAct, **facts: Any) -> None:
     """Do what a curator asks, and refuse at once what waits and may not be charged any more; with facts for the log."""
     act(served.table, person.name, one)
+    if isinstance(one, Restore):
+        served.table.admit_people()  # the settings, or a curator, may have removed them
     served.drop_refused()
     kind = str(type(one).__struct_config__.tag)
     log("act", actor=person.name, role=person.role, table=served.table.name, act=kind, **facts)
@@ -63,7 +65,7 @@ def act(table: OpenTable, actor: str, one: AnyAct) -> None:
     core = table.session._core
     account, version = core.account, core.version
     running = _ending(table, actor, one) if isinstance(one, End) else None
-    _refuse_own_part(account, actor)
+    refuse_own_part(account, actor)
     with requested_by(RequestOrigin(actor)):
         match one:
             case Freeze():
@@ -73,13 +75,17 @@ def act(table: OpenTable, actor: str, one: AnyAct) -> None:
             case Approve():
                 request = account.tree.budget_requests().get(one.request)
                 whole = None if request is None else request.total
-                amount = None if one.amount is None else _amount(one.amount, whole)
+                amount = None if one.amount is None else amount_of(one.amount, whole)
                 approve(account, one.request, one.digest, amount, _time(one.until), one.why, version=version)
             case Decline():
                 decline(account, one.request, one.digest, one.why, version=version)
             case MoveCap():
                 part = _part(table, one)
-                cap = None if one.cap is None else _amount(one.cap, part.ceiling or _outer(account, part))
+                cap = (
+                    None
+                    if one.cap is None
+                    else amount_of(one.cap, part.ceiling or outer_of(account, account.tree.grant_of(part.node)))
+                )
                 move_cap(account, part, cap, version=version)
             case Revoke():
                 revoke(account, _part(table, one), version=version)
@@ -97,7 +103,7 @@ def _ending(table: OpenTable, actor: str, one: End) -> RunningRequest | None:
 
     None for a person who may be an analyst, which only the ledger says for certain.
     """
-    if actor in table.settings.division.analysts:
+    if actor in table.settings.division.analysts or table.has_opened(actor):
         return None
     running = checked_running(table.running, one.number)
     running.asked_to_end.set()
@@ -134,7 +140,7 @@ def _node_of_part(table: OpenTable, row: int) -> str:
     return ROOT if part is None else node_of(part.id)
 
 
-def _refuse_own_part(account: Accountant, actor: str) -> None:
+def refuse_own_part(account: Accountant, actor: str) -> None:
     """Refuse the acts of a curator who also has an analyst's part, such as a user of JupyterHub with both scopes."""
     part = account.tree.grant_named("analyst", actor)
     if part is not None and not part.is_revoked:
@@ -145,25 +151,26 @@ def _refuse_own_part(account: Accountant, actor: str) -> None:
 
 
 def _part(table: OpenTable, one: MoveCap | Revoke | Restore) -> Grant:
-    """The part that an act is about, if the settings have it."""
-    parts = {(grant.level, grant.name): grant for grant in table.session._core.account.tree.grants().values()}
-    named = {(part.level, part.name) for part in table.settings.division.parts}
-    if (one.level, one.name) not in named & parts.keys():
-        known = ", ".join(f"{level} {name}" for level, name in parts if (level, name) in named) or "there are none"
+    """The part that an act is about."""
+    tree = table.session._core.account.tree
+    part = tree.grant_named(one.level, one.name)
+    if part is None or part.is_handed_over:
+        parts = [f"{one.level} {one.name}" for one in tree.grants().values() if not one.is_handed_over]
         raise InvalidValueError(
-            f"{one.level}: must be one of the settings of the table; got {printable(one.name[:MAX_SHOWN])!r}; {known}; "
-            "add it to the settings"
+            f"{one.level}: must have a part of the budget; got {printable(one.name[:MAX_SHOWN])!r}; "
+            f"{', '.join(parts) or 'there are none'}; add it first"
         )
-    return parts[one.level, one.name]
+    return part
 
 
-def _outer(account: Accountant, part: Grant) -> PureGDP:
-    """What a share of a cap is taken from, in pooled mode."""
-    project = account.tree.grant_of(part.node)
-    return (None if project is None else account.tree.cap(node_of(project.id))) or whole_of(account)
+def outer_of(account: Accountant, project: Grant | None) -> PureGDP:
+    """What a share of the part of an analyst is taken from."""
+    own = None if project is None else project.ceiling or account.tree.cap(node_of(project.id))
+    return own or whole_of(account)
 
 
-def _amount(components: Components, outer: PureGDP | None) -> PureGDP:
+def amount_of(components: Components, outer: PureGDP | None) -> PureGDP:
+    """An amount as a person wrote it; a share is taken from `outer`."""
     texts = {name: text for name, text in asdict(components).items() if text is not None}
     amount = AmountSettings(**{name: decimal_from_text(text, name) for name, text in texts.items()})
     if amount.problem:

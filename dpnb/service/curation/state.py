@@ -18,6 +18,7 @@ from dpnb._core.accountant.budget_request import BudgetRequest
 from dpnb._core.accountant.grant import Grant
 from dpnb._core.accountant.granting import whole_of
 from dpnb._core.accountant.limit import left_of
+from dpnb._core.accountant.people import free_share, used_nodes
 from dpnb._core.accountant.tree import BudgetTree
 from dpnb._core.history import launch_text
 from dpnb._core.pricing.query_state import plan_of, request_of
@@ -83,7 +84,7 @@ def table_state(table: OpenTable) -> TableState:
         requests = sorted(tree.budget_requests().values(), key=lambda one: one.id)
         pending = [one for one in requests if one.decision is None]
         decided = [one for one in reversed(requests) if one.decision is not None][:MAX_DECIDED]
-        reserve = reserve_gauge(filter_)
+        reserve, used = reserve_gauge(filter_), used_nodes(account)
         return msgspec.structs.replace(
             described(table),
             mode=next((grant.mode for grant in tree.grants().values()), None),
@@ -95,7 +96,8 @@ def table_state(table: OpenTable) -> TableState:
             rows=account.ledger.count,
             head=account.ledger.head,
             moments=tuple(moments),
-            parts=tuple(_part(table, account, grant) for grant in _by_project(tree)),
+            free=free_share(account, None, table.outside),
+            parts=tuple(_part(table, account, grant, used) for grant in _by_project(tree)),
             requests=tuple(_request(table, account, one) for one in (*pending, *decided)),
             running=_running(table.running),
             waiting=table.worker.waiting,
@@ -146,16 +148,19 @@ def _held(table: OpenTable, charge: Charge) -> HeldState:
 
 
 def _by_project(tree: BudgetTree) -> list[Grant]:
-    """The parts as they were granted, but each project followed by its analysts, and last the others."""
+    """The parts as they were granted, but each project followed by its analysts, and last the others.
+
+    Without those that were handed over: another part has taken their place.
+    """
 
     def place(grant: Grant) -> tuple[float, bool]:
         project = grant if grant.level == "project" else tree.grant_of(grant.node)
         return math.inf if project is None else project.id, grant.level == "analyst"
 
-    return sorted(tree.grants().values(), key=place)
+    return sorted((one for one in tree.grants().values() if not one.is_handed_over), key=place)
 
 
-def _part(table: OpenTable, account: Accountant, grant: Grant) -> PartState:
+def _part(table: OpenTable, account: Accountant, grant: Grant, used: set[str]) -> PartState:
     tree, spent = account.tree, table.limit(grant).spent
     cap, project = tree.cap(node_of(grant.id)), tree.grant_of(grant.node)
     of = grant.ceiling or cap or whole_of(account)
@@ -177,6 +182,9 @@ def _part(table: OpenTable, account: Accountant, grant: Grant) -> PartState:
         headroom=left,
         is_revoked=grant.is_revoked,
         has_cap=(grant.mode, grant.level) != ("reserved", "project"),
+        is_removed=grant.is_removed,
+        is_unused=(grant.mode, grant.level) == ("reserved", "analyst") and node_of(grant.id) not in used,
+        free=free_share(account, grant, table.outside),
     )
 
 

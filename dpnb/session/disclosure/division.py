@@ -12,8 +12,8 @@ from dpnb._core.accountant.tree import BudgetTree
 from dpnb.accounting.losses import PureGDP
 from dpnb.errors import printable
 from dpnb.ledger import ROOT, ChargeSummary, node_of
-from dpnb.ledger.charge import ACT
 from dpnb.results.disclosure.parts import Division, DivisionMode, ReportedPart
+from dpnb.session.disclosure.people import NO_CEILING, handed_over, is_revoked
 
 RESERVED = (
     "The ceilings of all parts add up to at most the budget, so that all analysts together are within the budget, also "
@@ -48,10 +48,10 @@ def division_of(account: Accountant, scope: StatementScope) -> Division:
     """How the budget is divided."""
     grants = account.tree.grants().values()
     if scope.analyst is not None:
-        return Division("reserved", RESERVED, (_own(account, scope.analyst),))
+        return Division("reserved", RESERVED + handed_over(account), (_own(account, scope.analyst),))
     modes = {grant.mode for grant in grants}
     mode: DivisionMode = "not divided" if not modes else "reserved" if "reserved" in modes else "pooled"
-    assumptions = {"not divided": UNDIVIDED, "pooled": POOLED, "reserved": RESERVED}[mode]
+    assumptions = {"not divided": UNDIVIDED, "pooled": POOLED, "reserved": RESERVED + handed_over(account)}[mode]
     return Division(mode, assumptions, tuple(_part(account, grant) for grant in grants))
 
 
@@ -69,14 +69,8 @@ def _own(account: Accountant, analyst: str) -> ReportedPart:
         ceiling=_words(ceiling),
         cap=None if cap is None else _words(cap),
         spent=_spent(account, spent),
-        revoked=_is_revoked(account),
+        revoked=is_revoked(account),
     )
-
-
-def _is_revoked(account: Accountant) -> bool:
-    """Whether the last act about an analyst, among the rows of that analyst alone, is a revocation."""
-    acts = [(one.launch or {})["act"] for one in account.ledger.summaries() if one.kind == ACT]
-    return next((act == "revoke" for act in reversed(acts) if act in ("revoke", "restore")), False)
 
 
 def _part(account: Accountant, grant: Grant) -> ReportedPart:
@@ -89,7 +83,7 @@ def _part(account: Accountant, grant: Grant) -> ReportedPart:
         level=grant.level,
         name=printable(grant.name),
         project=None if project is None else printable(project.name),
-        ceiling=None if grant.ceiling is None else _words(grant.ceiling),
+        ceiling=NO_CEILING if grant.is_handed_over else None if grant.ceiling is None else _words(grant.ceiling),
         cap=None if cap is None else _words(cap),
         spent=_spent(account, spent),
         revoked=grant.is_revoked,

@@ -7,10 +7,10 @@ from fractions import Fraction
 from typing import cast
 
 from dpnb._core.accountant.accountant import Accountant
-from dpnb._core.accountant.cost_text import charged_amount
 from dpnb._core.accountant.tree import SUB_SESSION, BudgetTree
 from dpnb._core.core import SessionCore
 from dpnb._core.history import launch_text
+from dpnb._core.history.cost_text import charged_amount
 from dpnb._core.history.log import charged_mu, gdp_of
 from dpnb.accounting.exact import decimal_up
 from dpnb.errors import printable

@@ -10,6 +10,14 @@ export interface IActQuestion extends Omit<IQuestion, 'act'> {
   done: string;
 }
 
+/** A question about an act that may make a token. */
+export interface ITokenQuestion {
+  /** Do it; returns whose token it is, and the token, if one was made. */
+  make(service: Service, values: Record<string, string>): Promise<[name: string, token: string | null]>;
+  /** What is announced once it is done. */
+  done: string;
+}
+
 /** What the views of a table can do; nothing for an auditor. */
 export class Actions {
   constructor(
@@ -25,27 +33,18 @@ export class Actions {
     });
   }
 
-  /** Replace the token of a person, and show the new one once. */
-  async rotate(name: string): Promise<void> {
-    let token = '';
-    const isDone = await this._ask(
-      {
-        title: trans.__('New token for %1', name),
-        what: [
-          trans.__('The current token of %1 is revoked at once: notebooks and pages that use it are logged out.', name),
-          trans.__('The new token is shown once. Send it to %1 as you would send a password.', name)
-        ],
-        confirm: trans.__('Revoke and make a new token')
-      },
-      trans.__('The token of %1 is replaced.', name),
-      async () => {
-        ({ token } = await this._service.rotate(name));
-      }
-    );
-    if (isDone) {
+  /** Ask once, do something that may make a token, and show the token once. */
+  async withToken({ make, done, ...question }: Omit<IQuestion, 'act'> & ITokenQuestion): Promise<void> {
+    const made = { name: '', token: '' };
+    const isDone = await this._ask(question, done, async values => {
+      const [name, token] = await make(this._service, values);
+      Object.assign(made, { name, token: token ?? '' });
+    });
+    const { name, token } = made;
+    if (isDone && token !== '') {
       await ask({
         title: trans.__('The new token of %1', name),
-        what: [trans.__('It is not shown again.')],
+        what: [trans.__('It is not shown again. Send it to %1 as you would send a password.', name)],
         fields: [{ name: 'token', label: trans.__('Token'), value: token }],
         confirm: trans.__('I have copied it'),
         act: () => Promise.resolve()

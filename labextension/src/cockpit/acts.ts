@@ -10,3 +10,19 @@ export type Act =
   | { act: 'end'; number: number }
   | { act: 'resume'; row: number }
   | { act: 'revoke' | 'restore'; level: string; name: string };
+
+/** What a curator does about an analyst of a table; `has_token` is left at its default, true. */
+export type PersonAct =
+  | {
+      act: 'add_analyst';
+      name: string;
+      project: string | null;
+      amount: { share: string } | null;
+      expires: string | null;
+    }
+  | { act: 'remove_analyst'; name: string }
+  | { act: 'hand_over'; name: string; to: string; expires: string | null };
+
+/** What is done about the token of a person. */
+export type TokenAct =
+  { act: 'replace' | 'revoke'; name: string } | { act: 'new'; name: string; role: string; expires: string | null };

@@ -34,3 +34,13 @@ export function amountOf(values: Record<string, string>): Components {
   const read = (name: string): string | null => (values[name] ?? '') || null;
   return { mu: read('mu'), discovery_delta: read('discovery_delta'), pure_epsilon: read('pure_epsilon') };
 }
+
+/** What is left is never shown larger than it is. */
+export const percentDown = (share: number): string =>
+  `${(Math.floor(Number((1000 * share).toPrecision(12))) / 10).toFixed(1)}%`;
+
+/** A percentage that a reader has written, as a share; what is no number is left for the service to refuse. */
+export function shareOf(percent: string): string {
+  const share = Number(percent.replace(',', '.').replace(/\s*%$/, '')) / 100;
+  return Number.isNaN(share) ? percent : String(Number(share.toPrecision(12)));
+}

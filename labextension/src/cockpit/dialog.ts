@@ -8,6 +8,8 @@ export interface IField {
   /** Below the field: what it means. */
   hint?: string;
   kind?: 'text' | 'long' | 'time';
+  /** The values to choose from, with their labels; a text field without them. */
+  choices?: [value: string, label: string][];
   value?: string;
   isRequired?: boolean;
 }
@@ -82,8 +84,18 @@ interface IInput {
   read(): string;
 }
 
-function fieldOf({ name, label, hint, kind = 'text', value = '', isRequired = false }: IField): IInput {
-  const id = `dpnb-field-${name}`;
+function inputOf(
+  kind: string,
+  choices: [value: string, label: string][] | undefined
+): HTMLSelectElement | HTMLTextAreaElement | HTMLInputElement {
+  if (choices) {
+    const options = choices.map(([value, label]) => {
+      const option = element('option', '', label);
+      option.value = value;
+      return option;
+    });
+    return element('select', 'dpnb-input', ...options);
+  }
   const input = kind === 'long' ? element('textarea', 'dpnb-input') : element('input', 'dpnb-input');
   if (input instanceof HTMLInputElement) {
     input.type = kind === 'time' ? 'datetime-local' : 'text';
@@ -94,6 +106,12 @@ function fieldOf({ name, label, hint, kind = 'text', value = '', isRequired = fa
   if (kind !== 'time') {
     input.maxLength = LONGEST;
   }
+  return input;
+}
+
+function fieldOf({ name, label, hint, kind = 'text', choices, value = '', isRequired = false }: IField): IInput {
+  const id = `dpnb-field-${name}`;
+  const input = inputOf(kind, choices);
   input.id = id;
   input.value = value;
   input.required = isRequired;

@@ -37,7 +37,11 @@ export class PageView {
       text => setText(this._said, text),
       () => void this.read()
     );
-    this._tokens = new TokensView(this._actions);
+    this._tokens = new TokensView(this._actions, () =>
+      this._state?.role === 'owner'
+        ? ['auditor', 'curator', 'owner', 'monitor', 'analyst']
+        : ['auditor', 'monitor', 'analyst']
+    );
     this._live.setAttribute('role', 'status');
     this._said.setAttribute('role', 'status');
     this._main.id = 'dpnb-main';

@@ -1,5 +1,6 @@
 import type { Actions } from './actions';
-import { amountFields, amountOf } from './amounts';
+import { amountFields, amountOf, percentDown } from './amounts';
+import { addAgain, addAnalyst, handOver, remove } from './people';
 import { cellFor, heading } from './tableParts';
 import { button, element, type IView, setText, Views } from '../dom/dom';
 import { percent } from '../dom/format';
@@ -18,22 +19,31 @@ export class PartsView implements IView<ITableState> {
     'dpnb-quiet',
     trans.__('The budget is not divided: every analyst may use all of it.')
   );
-  private _name = '';
+  private readonly _add: HTMLButtonElement;
+  private _state: ITableState | null = null;
 
   constructor(actions: Actions | null) {
+    this._add = button('dpnb-button', trans.__('Add analyst…'), () => {
+      if (this._state && actions) {
+        addAnalyst(actions, this._state);
+      }
+    });
     const title = element('h2', 'dpnb-title', trans.__('Projects and analysts'));
     title.id = 'dpnb-parts-title';
-    this._rows = new Views(this._body, () => partRow(actions, () => this._name));
+    this._rows = new Views(this._body, () => partRow(actions, () => this._state?.name ?? ''));
     const headings = [trans.__('Name'), trans.__('May spend'), trans.__('Spent'), trans.__('Left')];
     const head = element('tr', '', ...[...headings, ...(actions ? [trans.__('Acts')] : [])].map(heading));
     const caption = element('caption', 'dpnb-visually-hidden', trans.__('Parts of the budget'));
     this._table = element('table', 'dpnb-parts-table', caption, element('thead', '', head), this._body);
-    this.node = element('section', 'dpnb-block', title, this._table, this._empty);
+    const top = element('div', 'dpnb-block-top', title, ...(actions ? [this._add] : []));
+    this.node = element('section', 'dpnb-block', top, this._table, this._empty);
     this.node.setAttribute('aria-labelledby', title.id);
   }
 
-  update({ name, parts }: ITableState): void {
-    this._name = name;
+  update(table: ITableState): void {
+    const { parts } = table;
+    this._state = table;
+    this._add.hidden = table.mode === null;
     this._rows.update(parts);
     this._table.hidden = parts.length === 0;
     this._empty.hidden = parts.length > 0;
@@ -54,21 +64,25 @@ function partRow(actions: Actions | null, table: () => string): IView<IPartState
   const node = element('tr', 'dpnb-part', who, may, spent, leftCell);
   const move = button('dpnb-button', trans.__('Move cap…'), () => part && actions && moveCap(actions, table(), part));
   const revoke = button('dpnb-button', '', () => part && actions && revokeOrRestore(actions, table(), part));
+  const hand = button('dpnb-button', trans.__('Hand over…'), () => part && actions && handOver(actions, table(), part));
+  const leave = button('dpnb-button', trans.__('Remove…'), () => part && actions && remove(actions, table(), part));
+  const back = button('dpnb-button', trans.__('Add again…'), () => part && actions && addAgain(actions, table(), part));
   if (actions) {
-    node.append(element('td', 'dpnb-part-acts', move, revoke));
+    node.append(element('td', 'dpnb-part-acts', move, revoke, hand, leave, back));
   }
   return {
     node,
     update: (new_): void => {
       part = new_;
-      const { is_revoked: isRevoked, headroom, project } = part;
+      const { is_revoked: isRevoked, is_removed: isRemoved, headroom, project } = part;
       node.dataset.level = part.level;
       node.classList.toggle('dpnb-mod-revoked', isRevoked);
       fill.parentElement?.setAttribute('data-level', levelOf(headroom));
       fill.style.width = `${100 * headroom}%`;
       setText(name, part.name);
       const kind = part.level === 'project' ? trans.__('project') : project === null ? '' : trans.__('in %1', project);
-      setText(level, [kind, isRevoked ? trans.__('revoked') : ''].filter(text => text !== '').join(' · '));
+      const ended = isRemoved ? trans.__('removed') : isRevoked ? trans.__('revoked') : '';
+      setText(level, [kind, ended].filter(text => text !== '').join(' · '));
       const limits = [
         part.cap === null ? '' : trans.__('cap %1', part.cap.words),
         part.ceiling === null ? '' : trans.__('ceiling %1', part.ceiling.words)
@@ -76,7 +90,15 @@ function partRow(actions: Actions | null, table: () => string): IView<IPartState
       setText(may, limits.join('; ') || trans.__('up to the whole budget'));
       setText(spent, trans.__('%1 (%2)', percent(part.share), part.spent.words));
       setText(left, trans.__('%1 left', percentDown(headroom)));
-      move.hidden = !part.has_cap;
+      const isAnalyst = part.level === 'analyst';
+      hand.hidden = !part.is_unused;
+      leave.hidden = !isAnalyst || isRemoved;
+      back.hidden = !isAnalyst || !isRemoved;
+      revoke.hidden = isRemoved && isAnalyst;
+      hand.setAttribute('aria-label', trans.__('Hand over the part of %1', part.name));
+      leave.setAttribute('aria-label', trans.__('Remove %1', part.name));
+      back.setAttribute('aria-label', trans.__('Add %1 again', part.name));
+      move.hidden = !part.has_cap || isRemoved;
       move.setAttribute('aria-label', trans.__('Move the cap of %1', part.name));
       setText(revoke, isRevoked ? trans.__('Restore…') : trans.__('Revoke…'));
       const label = isRevoked ? trans.__('Restore %1', part.name) : trans.__('Revoke %1', part.name);
@@ -84,10 +106,6 @@ function partRow(actions: Actions | null, table: () => string): IView<IPartState
     }
   };
 }
-
-/** What is left is never shown larger than it is. */
-const percentDown = (share: number): string =>
-  `${(Math.floor(Number((1000 * share).toPrecision(12))) / 10).toFixed(1)}%`;
 
 function moveCap(actions: Actions, table: string, { level, name, limit, ceiling }: IPartState): void {
   const within = ceiling === null ? trans.__('the budget') : trans.__('the ceiling %1', ceiling.words);

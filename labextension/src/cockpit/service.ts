@@ -1,11 +1,13 @@
-import type { Act } from './acts';
+import type { Act, PersonAct, TokenAct } from './acts';
 import { isFields, isText } from '../protocol/guards';
 import {
   type ILogin,
   type INewToken,
+  type IPeopleChanged,
   type IServiceState,
   isLogin,
   isNewToken,
+  isPeopleChanged,
   isServiceState
 } from '../protocol/cockpit';
 import {
@@ -80,8 +82,14 @@ export class Service {
     return this._post(`${tablePath(table)}/acts`, act, isTableState);
   }
 
-  async rotate(name: string): Promise<INewToken> {
-    return this._post('/api/tokens', { name }, isNewToken);
+  /** An act about an analyst, which may make a token. */
+  async person(table: string, act: PersonAct): Promise<IPeopleChanged> {
+    return this._post(`${tablePath(table)}/people`, act, isPeopleChanged);
+  }
+
+  /** An act about a token; the token is empty if none was made. */
+  async token(act: TokenAct): Promise<INewToken> {
+    return this._post('/api/tokens', act, isNewToken);
   }
 
   /** The text of the stream of events, until it ends; the signal stops it. */

@@ -41,9 +41,17 @@ export interface IServiceState {
   tokens: ITokenHolder[];
 }
 
+/** What there is after an act about an analyst of a table. */
+export interface IPeopleChanged {
+  table: ITableState;
+  /** A new token of the person who came, which is not shown again; null if none was made. */
+  token: string | null;
+}
+
 /** A token, which is not shown again. */
 export interface INewToken {
   name: string;
+  /** Empty if none was made. */
   token: string;
 }
 
@@ -66,6 +74,9 @@ export const isServiceState = (value: unknown): value is IServiceState =>
   isBoolean(value.may_act) &&
   listOf(isTableState)(value.tables) &&
   listOf(isTokenHolder)(value.tokens);
+
+export const isPeopleChanged = (value: unknown): value is IPeopleChanged =>
+  isFields(value) && isTableState(value.table) && orNull(isText)(value.token);
 
 export const isNewToken = (value: unknown): value is INewToken =>
   isFields(value) && isText(value.name) && isText(value.token);

@@ -44,6 +44,12 @@ export interface IPartState {
   is_revoked: boolean;
   /** Whether its cap can be moved. */
   has_cap: boolean;
+  /** Whether its analyst can no longer open the table. */
+  is_removed: boolean;
+  /** Whether it can be handed over: in reserved mode, an analyst's own, nothing charged. */
+  is_unused: boolean;
+  /** Of a reserved project: the fraction that is left for further ceilings. */
+  free: number | null;
 }
 
 /** A query of a request for budget. */
@@ -136,6 +142,8 @@ export interface ITableState {
   spent: string;
   /** In words. */
   spent_loss: string;
+  /** In reserved mode, the fraction that is left for further ceilings; rounded down. */
+  free: number | null;
   /** Number of rows of the ledger. */
   rows: number;
   /** Hash of the last row. */
@@ -213,7 +221,10 @@ export const isPartState = (value: unknown): value is IPartState =>
   isProportion(value.share) &&
   isProportion(value.headroom) &&
   isBoolean(value.is_revoked) &&
-  isBoolean(value.has_cap);
+  isBoolean(value.has_cap) &&
+  isBoolean(value.is_removed) &&
+  isBoolean(value.is_unused) &&
+  orNull(isProportion)(value.free);
 
 export const isRequestedQueryState = (value: unknown): value is IRequestedQueryState =>
   isFields(value) && isText(value.words) && isText(value.target) && isAmount(value.cost) && isText(value.error);
@@ -263,6 +274,7 @@ export const isTableState = (value: unknown): value is ITableState =>
   orNull(isProportion)(value.headroom) &&
   isText(value.spent) &&
   isText(value.spent_loss) &&
+  orNull(isProportion)(value.free) &&
   isCount(value.rows) &&
   isText(value.head) &&
   listOf(isMoment)(value.moments) &&

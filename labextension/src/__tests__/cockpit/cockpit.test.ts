@@ -32,7 +32,7 @@ const named = (name: string): HTMLButtonElement => {
 };
 const write = (selector: string, text: string): void => {
   const field = find(selector);
-  if (field instanceof HTMLInputElement || field instanceof HTMLTextAreaElement) {
+  if (field instanceof HTMLInputElement || field instanceof HTMLTextAreaElement || field instanceof HTMLSelectElement) {
     field.value = text;
     field.dispatchEvent(new Event('input'));
   }
@@ -333,6 +333,57 @@ describe('an act', () => {
       { act: 'move_cap', level, name: 'ana', cap: null },
       { act: 'revoke', level, name: 'ana' },
       { act: 'restore', level, name: 'bob' }
+    ]);
+  });
+
+  it('adds, removes and hands over, and shows a new token once', async () => {
+    const project = { level: 'project', has_cap: false, free: 0.4 };
+    const parts = [part('flu', project), part('ana', { is_unused: true }), part('bob', { is_removed: true })];
+    await open(state({ tables: [table({ mode: 'reserved', free: 0.321, parts })] }));
+    const act = async (label: string, values: Record<string, string>): Promise<void> => {
+      named(label).click();
+      Object.entries(values).forEach(([name, value]) => write(`#dpnb-field-${name}`, value));
+      confirm().click();
+      await wait(() => expect((find('#dpnb-field-token') as HTMLInputElement).value).toBe('dpnb_new'));
+      confirm().click();
+      await wait(() => expect(document.querySelector('dialog')).toBeNull());
+    };
+    named('Add analyst…').click();
+    expect((find('#dpnb-field-share') as HTMLInputElement).value).toBe('32.1');
+    expect(find('#dpnb-field-project').textContent).toContain('flu · 40.0% left');
+    named('Cancel').click();
+    await wait(() => expect(document.querySelector('dialog')).toBeNull());
+    await act('Add analyst…', { name: 'dora', project: 'flu', share: '12.5', expires: '30d' });
+    await act('Hand over the part of ana', { to: 'ed' });
+    await act('Remove ana', {});
+    await act('Add bob again', {});
+    expect(service.acts).toEqual([
+      { act: 'add_analyst', name: 'dora', project: 'flu', amount: { share: '0.125' }, expires: '30d' },
+      { act: 'hand_over', name: 'ana', to: 'ed', expires: null },
+      { act: 'remove_analyst', name: 'ana' },
+      { act: 'add_analyst', name: 'bob', project: null, amount: null, expires: null }
+    ]);
+    const hidden = (label: string): boolean => named(label).hidden;
+    expect(['Hand over the part of bob', 'Add ana again', 'Remove bob', 'Remove flu'].map(hidden)).toEqual(
+      Array(4).fill(true)
+    );
+  });
+
+  it('makes a token for a new person and revokes one', async () => {
+    await open();
+    named('New person…').click();
+    expect(texts('#dpnb-field-role option')).toEqual(['auditor', 'monitor', 'analyst']);
+    write('#dpnb-field-name', 'al');
+    confirm().click();
+    await wait(() => expect((find('#dpnb-field-token') as HTMLInputElement).value).toBe('dpnb_new'));
+    confirm().click();
+    await wait(() => expect(document.querySelector('dialog')).toBeNull());
+    named('Revoke the tokens of ana').click();
+    confirm().click();
+    await wait(() => expect(service.sent.filter(({ path }) => path === '/api/tokens')).toHaveLength(2));
+    expect(service.sent.filter(({ path }) => path === '/api/tokens').map(({ body }) => body)).toEqual([
+      { act: 'new', name: 'al', role: 'auditor', expires: null },
+      { act: 'revoke', name: 'ana' }
     ]);
   });
 

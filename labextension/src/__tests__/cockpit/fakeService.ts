@@ -27,7 +27,7 @@ export class FakeService {
 
   /** The bodies of the acts. */
   get acts(): unknown[] {
-    return this.sent.filter(({ path }) => path.endsWith('/acts')).map(({ body }) => body);
+    return this.sent.filter(({ path }) => /\/(acts|people)$/.test(path)).map(({ body }) => body);
   }
 
   /** Send a text over the stream of events. */
@@ -60,6 +60,9 @@ export class FakeService {
     }
     if (path === '/api/state') {
       return this.state;
+    }
+    if (path.endsWith('/people')) {
+      return { table: this.state.tables[0], token: 'dpnb_new' };
     }
     if (path === '/api/tokens') {
       return { name: 'ana', token: 'dpnb_new' };

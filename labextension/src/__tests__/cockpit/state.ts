@@ -18,6 +18,9 @@ export const part = (name: string, changes: Partial<IPartState> = {}): IPartStat
   headroom: 0.75,
   is_revoked: false,
   has_cap: true,
+  is_removed: false,
+  is_unused: false,
+  free: null,
   ...changes
 });
 
@@ -68,6 +71,7 @@ export const table = (changes: Partial<ITableState> = {}): ITableState => ({
   headroom: 0.788,
   spent: '21.2% spent',
   spent_loss: 'mu 0.2062 of 0.4483',
+  free: null,
   rows: 2,
   head: '',
   moments: [],

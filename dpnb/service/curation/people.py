@@ -1,0 +1,86 @@
+"""Adding and removing the analysts of a table, and handing over an unused part, with their tokens.
+
+The ledger is written first: a removed analyst is charged nothing more from its row on, also if the file of tokens
+cannot be written then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dpnb._core.accountant.people import add_analyst, hand_over, remove_analyst
+from dpnb.errors import InvalidValueError, printable
+from dpnb.ledger.origin import RequestOrigin, requested_by
+from dpnb.service.access.tokens import Identity, TokenStore, expiry_of
+from dpnb.service.configuration.parts import NAME
+from dpnb.service.curation.acts import amount_of, outer_of, refuse_own_part
+from dpnb.service.monitoring.log import log
+from dpnb.service.opening import OpenTable
+from dpnb.service.served import ServedTable
+from dpnb.wire.acts import AddAnalyst, AnyPersonAct, HandOver, RemoveAnalyst
+from dpnb.wire.limits import MAX_SHOWN
+
+
+def change_people(
+    tables: Mapping[str, ServedTable],
+    served: ServedTable,
+    tokens: TokenStore,
+    person: Identity,
+    one: AnyPersonAct,
+    **facts: Any,
+) -> str | None:
+    """Do what a curator asks about an analyst of a table, in any thread; returns a new token, which is not kept.
+
+    A person who leaves and may open no other of the `tables` loses the tokens.  One who comes without a token gets one,
+    if that is asked.  `facts` are for the log.
+    """
+    coming = one.to if isinstance(one, HandOver) else one.name if isinstance(one, AddAnalyst) else None
+    leaving = None if isinstance(one, AddAnalyst) else one.name
+    if coming is not None:
+        _refuse_name(coming, person)
+        tokens.refuse_role(coming, "analyst")
+    expires = None if isinstance(one, RemoveAnalyst) else one.expires
+    expiry_of(expires)  # before anything is done
+    _act(served.table, person, one)
+    served.table.admit_people()
+    served.table.session._core.changed()
+    served.drop_refused()
+    kind, name = str(type(one).__struct_config__.tag), served.table.name
+    log("act", actor=person.name, role=person.role, table=name, act=kind, leaving=leaving, coming=coming, **facts)
+    if leaving is not None and tokens.role_of(leaving) == "analyst":
+        others = [other.table for other in tables.values() if other is not served]
+        if not any(other.may_open(leaving) for other in others):
+            tokens.revoke(leaving)
+    if coming is None or isinstance(one, RemoveAnalyst) or not one.has_token or tokens.role_of(coming) is not None:
+        return None
+    return tokens.make(coming, expires)
+
+
+def _act(table: OpenTable, person: Identity, one: AnyPersonAct) -> None:
+    core = table.session._core
+    account, version = core.account, core.version
+    refuse_own_part(account, person.name)
+    with requested_by(RequestOrigin(person.name)):
+        match one:
+            case AddAnalyst(name=name, project=project, amount=amount):
+                outer = outer_of(account, account.tree.grant_named("project", project or ""))
+                part = None if amount is None else amount_of(amount, outer)
+                add_analyst(account, name, project, part, version=version)
+            case RemoveAnalyst(name=name):
+                remove_analyst(account, printable(name[:MAX_SHOWN]), version=version)
+            case HandOver(name=name, to=to):
+                hand_over(account, printable(name[:MAX_SHOWN]), to, version=version)
+
+
+def _refuse_name(name: str, person: Identity) -> None:
+    if NAME.fullmatch(name) is None:
+        raise InvalidValueError(
+            "name: must be letters, digits, '.', '_', '@' and '-', and begin with a letter or digit; got "
+            f"{printable(name[:MAX_SHOWN])!r}; for example 'ana'"
+        )
+    if name == person.name:
+        raise InvalidValueError(
+            f"name: must be that of another person; got {name!r}, who asks for it; a person who decides about a budget "
+            "has no part of it"
+        )
