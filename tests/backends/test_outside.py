@@ -215,7 +215,7 @@ def test_a_ledger_serves_one_meaning_of_what_is_outside(tmp_path: Path) -> None:
         {"d": Dates("2017-01-01", "2017-12-31", "drop")},
         {"d": MIDNIGHT},
     ):
-        with pytest.raises(LedgerError, match="another schema"):
+        with pytest.raises(LedgerError, match="another declaration; column"):
             opened(table, {**declared, **other}, tmp_path / "x.dpnb")
     opened(table, {"x": Bounded(0, 10, outside="clamp"), "d": LAST_DAY}, tmp_path / "x.dpnb")
 

@@ -146,11 +146,11 @@ OTHER_PROMISES: dict[str, tuple[str, dict[str, Any]]] = {
     "a larger budget": ("budget", {"budget": dpnb.Budget.gdp(2)}),
     "a smaller budget": ("budget", {"budget": dpnb.Budget.gdp("0.999999999")}),
     "a budget with a delta": ("budget", {"budget": dpnb.Budget(epsilon=1, delta=1e-6)}),
-    "wider bounds": ("schema", {"schema": {"visits": dpnb.Bounded(0, 1001)}}),
-    "another type": ("schema", {"schema": {"visits": dpnb.Text()}}),
+    "wider bounds": ("column 'visits'", {"schema": {"visits": dpnb.Bounded(0, 1001)}}),
+    "another type": ("column 'visits'", {"schema": {"visits": dpnb.Text()}}),
     "rows": ("privacy_unit", {"privacy_unit": None, "max_rows_per_unit": None}),
     "another unit": ("privacy_unit", {"privacy_unit": "plan"}),
-    "more rows for each unit": ("privacy_unit", {"max_rows_per_unit": 3}),
+    "more rows for each unit": ("max_rows_per_unit", {"max_rows_per_unit": 3}),
     "test noise": ("noise", {"not_private_test_seed": 1}),
 }
 
@@ -173,7 +173,7 @@ def test_a_ledger_made_for_another_promise_is_refused_uncharged_and_unchanged(
         "ledger": path,
     }
     with pytest.raises(
-        LedgerError, match=f"created for another {what}; .*the ledger has .*, the session has .* or give"
+        LedgerError, match=f"({what}: |created for another {what}; .*)the ledger has .*, the session has .*give"
     ) as no:
         dpnb.Session(rows, **{**arguments, **changes})
     assert str(path) in str(no.value)

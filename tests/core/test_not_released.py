@@ -74,10 +74,8 @@ USES: dict[str, Callable[[Any], Any]] = {
 
 METHODS = {
     "head": ".head()",
-    "idxmin": ".idxmin()",
     "to_csv": ".to_csv()",
     "proportions": ".proportions()",
-    "plot": ".plot()",
     "to_pandas": ".to_pandas()",
     "estimate": ".estimate",
     "interval": ".interval",
