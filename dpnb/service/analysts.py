@@ -11,7 +11,7 @@ from dpnb._request import ALWAYS, AnyRequest, CloseMechanism, CompareWithThresho
 from dpnb.copying import NotCopyable
 from dpnb.errors import ChargesStopped, RequestError
 from dpnb.ledger import Ledger, parent_launch
-from dpnb.ledger.declared import of_version
+from dpnb.ledger.declared import STATED, of_version
 from dpnb.ledger.shared_rows import SharedRows
 from dpnb.session.base import BaseSession
 from dpnb.wire.replies import EarlierColumns, Table
@@ -116,6 +116,8 @@ class AnalystSession(NotCopyable):
 def known_of(ledger: Ledger, part: Grant | None) -> tuple[dict[str, str], dict[str, str]]:
     """What an analyst knows as the metadata and parameters of the ledger: in reserved mode, of the own ceiling only."""
     known = ledger.opened  # another session may have declared something else since
+    words = {name: text for name, text in ledger.metadata.items() if name == STATED}
+    metadata = {**known.metadata, **words}
     if part is None or part.mode != "reserved":
-        return dict(known.metadata), dict(known.parameters)
-    return {**known.metadata, "budget": json.dumps(part.budget.to_json())}, dict(part.parameters)
+        return metadata, dict(known.parameters)
+    return {**metadata, "budget": json.dumps(part.budget.to_json())}, dict(part.parameters)
