@@ -124,12 +124,13 @@ def _refusal(file: HeadFile, path: str, rows: int, known: ChainHead | None) -> s
     if known is None:
         return (
             f"ledger {path!r}: has rows, and the file that names its last one is missing or damaged: "
-            f"{str(file.path)!r}; if the service was moved, move that file too; otherwise, as after an upgrade, make "
-            f"sure that this is the newest ledger, and start once with {RESTORED}, which the ledger records"
+            f"{str(file.path)!r}; if the service was moved, move that file too, under this name; otherwise, as after "
+            f"an upgrade, make sure that this is the newest ledger, and start once with {RESTORED}, which the ledger "
+            "records"
         )
     return (
         f"ledger {path!r}: must contain row {known.number} as the service has written it; it has {rows} rows without "
-        "that one, so that it is an older copy or another ledger, and what was charged since could be spent again; put "
-        f"the newest ledger back; if it is lost, start once with {RESTORED}, which the ledger records, and count what "
-        "is missing as spent"
+        "that one, so that it is an older copy, another ledger, or a new one because the file was missing; what was "
+        f"charged since could be spent again; put the newest ledger back; if it is lost, start once with {RESTORED}, "
+        "which the ledger records, and count what is missing as spent"
     )
