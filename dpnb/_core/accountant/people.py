@@ -41,8 +41,8 @@ def add_analyst(account: Accountant, name: str, project: str | None, amount: Pur
             if not known.is_removed or amount is not None:
                 raise InvalidValueError(
                     f"analyst {name}: has a part of the budget already, which is fixed; to let somebody back who was "
-                    "removed, leave project and amount out; to give more, move the cap, or add a part under another name, such as "
-                    f"{name}-2"
+                    "removed, leave project and amount out; to give more, move the cap, or add a part under another "
+                    f"name, such as {name}-2"
                 )
             write_act(account, node_of(known.id), version, {"act": "restore"})
             return
