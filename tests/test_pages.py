@@ -43,6 +43,9 @@ CODE_IN_RST = re.compile(r"^\s*\.\. (code|code-block|sourcecode)::", re.MULTILIN
 RUN, NOT_RUN = ("python",), ("pip", "make")
 """Programs of commands: test_wheel.py installs, and this test is a part of what the Makefile does."""
 
+A_YEAR = "docs/tutorials/a-year.md"
+"""The page whose commands need a running service: service/test_year.py runs them."""
+
 EXAMPLE_TABLE = '[tables.rand-hie]\ndeclaration = "rand-hie.toml"\ndata = "randhie.csv"\n'
 
 CHANGING = re.compile(
@@ -129,7 +132,7 @@ def test_a_block_that_no_test_reads_is_found(block: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", WITH_COMMANDS)
+@pytest.mark.parametrize("page", [page for page in WITH_COMMANDS if page != A_YEAR])
 def test_the_commands_of_a_page_run(page: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     """With the output that the page shows, and the page's scripts between them; in a copy of the examples."""
     folder = tmp_path_factory.mktemp("s") / "examples"  # a short path: the socket of a service is below it

@@ -25,6 +25,7 @@ from dpnb.errors import InvalidValueError, LedgerError
 from dpnb.ledger.chain import ChainHead
 from dpnb.ledger.node import UNCOUNTED
 from dpnb.ledger.origin import RequestOrigin, requested_by
+from dpnb.ledger.queries import stored_ledger
 from dpnb.service.monitoring.log import log
 from dpnb.session.session import Session
 
@@ -96,6 +97,18 @@ def _read(path: Path) -> ChainHead | None:
     return ChainHead(stored.number, stored.hash)
 
 
+def refuse_older(path: str, table: str, folder: Path) -> None:
+    """Refuse a ledger that lacks the last known row before a session opens it, which may declare a version there."""
+    file = HeadFile(folder, table, path)
+    known = file.read()
+    if known is None:  # `follow_head` asks whether there are rows
+        return
+    with stored_ledger(path) as ledger:
+        rows = 0 if ledger is None else ledger.count
+        if ledger is None or not ledger.has(known):
+            raise LedgerError(_refusal(file, path, rows, known))
+
+
 def follow_head(session: Session, table: str, folder: Path, *, restored: bool) -> None:
     """Check that a ledger contains the last row that is known of it, and keep its last row from now on.
 
@@ -128,9 +141,11 @@ def _refusal(file: HeadFile, path: str, rows: int, known: ChainHead | None) -> s
             f"an upgrade, make sure that this is the newest ledger, and start once with {RESTORED}, which the ledger "
             "records"
         )
+    fault = "the file is missing or empty"
+    if rows:
+        fault = f"it has {rows} rows without that one, so that it is an older copy or another ledger"
     return (
-        f"ledger {path!r}: must contain row {known.number} as the service has written it; it has {rows} rows without "
-        "that one, so that it is an older copy, another ledger, or a new one because the file was missing; what was "
+        f"ledger {path!r}: must contain row {known.number} as the service has written it; {fault}, and what was "
         f"charged since could be spent again; put the newest ledger back; if it is lost, start once with {RESTORED}, "
         "which the ledger records, and count what is missing as spent"
     )

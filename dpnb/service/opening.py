@@ -32,7 +32,7 @@ from dpnb.ledger.shared_rows import SharedRows
 from dpnb.service.analysts import AnalystSession, known_of
 from dpnb.service.configuration.parts import apply_division
 from dpnb.service.configuration.settings import TableSettings
-from dpnb.service.heads import follow_head
+from dpnb.service.heads import follow_head, refuse_older
 from dpnb.service.monitoring.log import described, log
 from dpnb.service.running import HeldRows, RunningRequest
 from dpnb.service.turns import Turns
@@ -195,7 +195,9 @@ class OpenTable(NotCopyable):
 
 def open_table(settings: TableSettings, heads: Path | None = None, *, restored: bool = False) -> OpenTable:
     """Open a table; `heads` and `restored` are as for `OpenTable`."""
-    session, digests = (_built(settings), None) if settings.session is not None else _declared(settings)
+    session, digests = (
+        (_built(settings), None) if settings.session is not None else _declared(settings, None if restored else heads)
+    )
     try:
         if digests is not None:
             refuse_other_contents(session.ledger, session._core.version, digests)
@@ -217,13 +219,15 @@ def check_table(settings: TableSettings) -> None:
         _read_declaration(settings.declaration)
 
 
-def _declared(settings: TableSettings) -> tuple[Session, dict[str, str]]:
-    """The declared session, and the digests of the data files."""
+def _declared(settings: TableSettings, heads: Path | None) -> tuple[Session, dict[str, str]]:
+    """The declared session, and the digests of the data files; with `heads`, of a ledger that is not an older one."""
     declaration = settings.declaration
     if declaration is None:
         raise InvalidValueError(f"{settings.place}: declaration: must be given; got None; add it")
     stated = _read_declaration(declaration)
     declared = stated.located(lambda: PrivateTables.of_arguments(stated.arguments(), several=stated.several))
+    if heads is not None and isinstance(path := stated.arguments()["ledger"], str):
+        refuse_older(path, settings.name, heads)
     digests: dict[str, str] = {}
     tables = read_tables(dict(settings.data), f"{settings.place}: data", declared, digests)
     return Session.from_toml(declaration, tables[""] if list(tables) == [""] else tables), digests

@@ -24,6 +24,7 @@ from dpnb.service.configuration.parts import AmountSettings, DivisionSettings, P
 from dpnb.service.configuration.settings import TableSettings
 from dpnb.service.curation.state import described
 from dpnb.service.opening import OpenTable, open_table
+from dpnb.session.backup import back_up
 from service.running import running
 
 AMOUNT = AmountSettings(Fraction(1, 2))
@@ -160,6 +161,23 @@ def test_a_new_year_has_a_new_file_a_new_version_and_a_longer_range_of_dates(sta
     assert float(session.frame["age"].mean().release(mu="0.05")) == float(answer)
     with pytest.raises(InvalidValueError, match="data of the table changed after '2025'"):
         start("2025", 100, 2025, "2026.parquet")
+
+
+def test_an_older_copy_of_the_ledger_is_refused_before_a_version_is_declared_in_it(start: Any, tmp_path: Path) -> None:
+    table, ledger = start("2025", 100, 2025, "2025.parquet"), tmp_path / "people.dpnb"
+    table.session.frame["age"].mean().release(mu="0.05")
+    back_up(str(ledger), str(tmp_path / "copies"))
+    table.session.frame["age"].mean().release(mu="0.1")
+    table.close()
+    copied = (tmp_path / "copies" / "people.dpnb").read_bytes()
+    ledger.write_bytes(copied)
+    with pytest.raises(LedgerError, match=r"must contain row 3 .* it has 2 rows"):
+        start("2026", 100, 2026, "2026.parquet")
+    assert ledger.read_bytes() == copied
+    ledger.unlink()
+    with pytest.raises(LedgerError, match=r"must contain row 3 .* the file is missing or empty"):
+        start("2026", 100, 2026, "2026.parquet")
+    assert not ledger.exists()
 
 
 def test_the_end_of_a_lost_scan_does_not_fix_the_columns_of_a_new_version(start: Any) -> None:
