@@ -34,7 +34,7 @@ from dpnb._plan.measurements import (
     TableOneView,
     is_regression,
 )
-from dpnb._plan.plan import Plan, describe_plan, with_once
+from dpnb._plan.plan import Plan, describe_plan, in_words, with_once
 from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb._request import ALWAYS, Conditions, Release
 from dpnb._target import Keys, Target, target_of
@@ -244,7 +244,10 @@ class _PipelineReference(NotCopyable):
 
     @contextmanager
     def refining(self, answer: Answer, groups: object) -> Iterator[Keys]:
-        with self.releases.executor.refusals_of(lambda: describe_plan(answer.plan, answer.view)):
+        plan, view = answer.plan, answer.view
+        with self.releases.executor.refusals_of(
+            lambda: describe_plan(plan, view), lambda words: in_words(words, plan, view)
+        ):
             yield self.releases.pricer.tables.group_keys(answer.plan, groups)
 
     def refine(self, answer: Answer, target: Target) -> Answer:

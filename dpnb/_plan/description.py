@@ -176,7 +176,7 @@ def _words(aggregation: Single | Discovery, view: AnyView, text: ExpressionText)
         case ScoreSums(model):
             return f"{aggregation.part} of the {describe_model(model)}"
         case QuantileTree(node):
-            return f"{_quantile_words(view)} of {text(node)}"
+            return f"{_quantile_words(view, exact=text is explained)} of {text(node)}"
         case Discovery():
             return "groups that enough privacy units have,"
         case Gradient(model):
@@ -219,13 +219,13 @@ def _moment_words(columns: tuple[Expression, ...], view: AnyView, text: Expressi
     return f"{sample}{name.get(view.statistic, view.statistic)} of {' and '.join(chosen)}{also}"
 
 
-def _quantile_words(view: AnyView) -> str:
+def _quantile_words(view: AnyView, *, exact: bool) -> str:
     if not isinstance(view, QuantilesView):
         return "quantiles"
     if view.single:
         special = {0.0: "smallest", 0.5: "median", 1.0: "largest"}
-        return special.get(view.at[0], f"quantile {view.at[0]:g}")
-    return f"quantiles {', '.join(f'{at:g}' for at in view.at)}"
+        return special.get(view.at[0], f"quantile {view.at[0]:g}" if exact else f"{100 * view.at[0]:.10g}% quantile")
+    return f"quantiles {', '.join(f'{at:g}' if exact else f'{100 * at:.10g}%' for at in view.at)}"
 
 
 def answer_unit(aggregation: Measured, view: AnyView) -> str | None:

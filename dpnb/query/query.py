@@ -14,7 +14,7 @@ from dpnb._core.core import SessionCore
 from dpnb._core.execution.selections import counts_groups
 from dpnb._core.pricing.previews import count_to_release, explain, preview_each, previews
 from dpnb._plan.measurements import AnyView, Count, CumulativeCount, PlainView
-from dpnb._plan.plan import Plan, title_of
+from dpnb._plan.plan import Plan, in_words, title_of
 from dpnb._request import ALWAYS, Conditions, Release
 from dpnb._target import Target, Within, named_arguments, target_from
 from dpnb.accounting.exact import Number
@@ -165,7 +165,9 @@ class Query(RecordedAnswers, Previewable, Arrangements, SelectionMethods):
 
     def _recorded_refusals(self) -> AbstractContextManager[None]:
         """Record in the log what is refused in the block."""
-        return self.runner.executor.refusals_of(lambda: self.description)
+        return self.runner.executor.refusals_of(
+            lambda: self.description, lambda words: in_words(words, self.plan, self.view)
+        )
 
     def _released(self, target: Target, at_most: Fraction | None = None) -> Answer:
         """As `release`, but refused if it costs more than `at_most`, as mu squared."""

@@ -237,6 +237,8 @@ class IntervalBars:
         self._low: float = min(ends, default=0.0)
         self._high: float = max(ends, default=1.0)
         self._ticks = Ticks.between(self._low, self._high, 3)
+        if len(self._marks) < 2:  # one place is no scale
+            self._ticks = Ticks.between(self._low, self._high, 5)
 
     @property
     def _marks(self) -> list[float]:

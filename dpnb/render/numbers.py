@@ -83,6 +83,9 @@ def _words(mu: str, delta: str, epsilon: str) -> str:
 MAX_ZEROS, SMALL = 8, 1e-4
 """Numbers below the second are written with an exponent where their noise leaves more decimals than the first."""
 
+MAX_DECIMALS_OF_ZERO = 3
+"""Zero is written without decimals where there would be more."""
+
 EXACT = Context(prec=400)
 """Enough digits for every double with twelve decimals."""
 
@@ -100,6 +103,8 @@ def format_number(value: float, error: float, rounding: str = ROUND_HALF_EVEN) -
     if not math.isfinite(error) or error <= 0:
         return f"{value:,.6g}"
     digits = max(0, 1 - math.floor(math.log10(error)))
+    if not value and digits > MAX_DECIMALS_OF_ZERO:
+        return "0"
     number = Decimal(float.__repr__(float(value)))
     if digits > MAX_ZEROS and abs(value) < SMALL:
         number = number.quantize(Decimal(1).scaleb(-digits), rounding, EXACT)

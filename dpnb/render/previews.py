@@ -83,7 +83,7 @@ def describe_expected_error(preview: Preview) -> str:
         if preview.narrows_interval:
             now = error_amount(preview.current_half_widths, preview.outputs, units=preview.output_units)
             text = f"now {now} -> {text}"
-        else:
+        elif text != UNKNOWN:
             text += ", no narrower than the current noise interval"
     return text if text == UNKNOWN else text + explained(preview)
 

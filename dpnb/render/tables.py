@@ -64,11 +64,13 @@ def labels_of(estimates: Estimates | Comparison) -> list[list[str]]:
     ]
 
 
-def numbers_of(arrays: IntervalArrays) -> list[tuple[str, str]]:
-    """Estimate and interval of each number, to the digits that its noise leaves significant."""
-    _, raw_low, raw_high = arrays.unclipped
+def numbers_of(arrays: IntervalArrays, noise: IntervalArrays | None = None) -> list[tuple[str, str]]:
+    """Estimate and interval of each number, to the digits that its noise leaves significant.
+
+    `noise` are the intervals that cover the noise alone, if these cover more.
+    """
     with np.errstate(all="ignore"):  # a length beyond the range of doubles is infinite
-        errors = (raw_high - raw_low) / 2
+        errors = np.fmax(*((one.unclipped[2] - one.unclipped[1]) / 2 for one in (arrays, noise or arrays)))
     ends = (arrays.displayed, arrays.low, arrays.high, errors)
     return [number_with_interval(*row) for row in zip(*(end.ravel().tolist() for end in ends), strict=True)]
 
@@ -95,7 +97,7 @@ def population_texts(estimates: Estimates) -> list[str]:
 
 
 def _texts(estimates: Estimates, arrays: IntervalArrays) -> list[tuple[str, str]]:
-    numbers = numbers_of(arrays)
+    numbers = numbers_of(arrays, estimates.arrays)
     if estimates.dates:
         cells = (arrays.value, arrays.low, arrays.high)
         dates = estimates.dates * len(estimates.keys)

@@ -227,12 +227,12 @@ class BaseSession(
         Returns
         -------
         DataFrame
-            One row for each row of the ledger, with the columns ``query`` (in words); ``cost_fraction``, the charge as
-            a fraction of the budget (NaN without one); ``mu`` and ``delta``, what was charged, for a query on a part of
-            a partition to that part (under individual accounting, for a unit that the query affects in full);
-            ``estimate``, the released answer in words: a number with its noise interval, or how many groups there are;
-            ``error``, the half-width of its intervals in words; ``status``; ``time``; and ``cell_id``, the id of the
-            notebook cell that made the request.  A request without an answer has neither ``estimate`` nor ``error``.
+            One row for each row of the ledger, with the columns ``query`` (in words); ``estimate``, the released answer
+            in words: a number with its noise interval, or how many groups there are; ``error``, the half-width of its
+            intervals in words; ``cost_fraction``, the charge as a fraction of the budget (NaN without one); ``status``;
+            ``time``; ``mu`` and ``delta``, what was charged, for a query on a part of a partition to that part (under
+            individual accounting, for a unit that the query affects in full); and ``cell_id``, the id of the notebook
+            cell that made the request.  A request without an answer has neither ``estimate`` nor ``error``.
             If the budget has a reserve for pure losses, ``pure_epsilon`` is the charge to it.  Where the analysts of a
             service share a budget and see each other's requests, ``analyst`` is the name of the one who made the
             request.

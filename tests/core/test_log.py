@@ -147,7 +147,7 @@ def test_log_of_a_session_without_requests_is_empty_and_has_its_columns(made: Ma
     log = made().log
     assert len(log) == 0
     assert list(log.columns) == [
-        *("query", "cost_fraction", "mu", "delta", "estimate", "error", "status", "time", "cell_id")
+        *("query", "estimate", "error", "cost_fraction", "status", "time", "mu", "delta", "cell_id")
     ]
 
 

@@ -155,6 +155,26 @@ def test_an_error_of_more_rows_than_there_are_is_unknown() -> None:
     assert "unknown" in str(public.preview(mu="0.0005"))
 
 
+def test_a_root_of_a_negative_variance_is_not_forecast_as_exact() -> None:
+    table = pd.DataFrame({"x": np.zeros(2000)})
+    said = []
+    for seed in range(6):
+        session = dpnb.Session(
+            table,
+            name="t",
+            budget=BUDGET,
+            schema={"x": dpnb.Bounded(0, 60)},
+            ledger=":memory:",
+            public_size=2000,
+            not_private_test_seed=seed,
+        )
+        query = session.frame["x"].std()
+        query.release(mu=0.1)
+        said.append(str(query.preview(mu=1)))
+    assert not any("± 0 " in text for text in said)
+    assert any("no narrower than the current noise interval" in text for text in said), "of a variance below 0"
+
+
 @pytest.mark.parametrize("share", [0.02, 0.2])
 def test_an_extreme_says_in_how_many_rows_more_extreme_values_may_be(share: float) -> None:
     frame = opened().frame

@@ -152,17 +152,20 @@ class Executor(NotCopyable, ABC):
             return self.kinds[type(request)].recorded(request)
 
     @contextmanager
-    def refusals_of(self, describe: Callable[[], str]) -> Iterator[None]:
-        """Record in the log what is refused in the block, of the request that `describe` returns in words."""
+    def refusals_of(self, describe: Callable[[], str], spoken: Callable[[str], str] | None = None) -> Iterator[None]:
+        """Record in the log what is refused in the block, of the request that `describe` returns in words.
+
+        `spoken` makes a title of these words.
+        """
         try:
             yield
         except registry.REFUSALS as error:
-            self.refused(describe(), error)
+            self.refused(describe(), error, spoken)
             raise
 
-    def refused(self, description: str, error: DpnbError) -> None:
+    def refused(self, description: str, error: DpnbError, spoken: Callable[[str], str] | None = None) -> None:
         """Record that a request was refused before anything was charged."""
-        self.log.note_refusal(description, error, registry.current_cell())
+        self.log.note_refusal(description, error, registry.current_cell(), spoken)
         self.changed()
 
 

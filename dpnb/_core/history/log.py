@@ -181,11 +181,13 @@ class RequestLog:
             if cell_id != self._cell_ids.get(row):
                 self._assign(self._account.ledger.summary(row), cell_id)
 
-    def note_refusal(self, query: str, error: DpnbError, cell_id: str | None) -> None:
-        """Record that a request was refused."""
+    def note_refusal(
+        self, query: str, error: DpnbError, cell_id: str | None, spoken: Callable[[str], str] | None = None
+    ) -> None:
+        """Record that a request was refused, with the title that `spoken` makes of its words."""
         self._n_refusals += 1
-        query = printable(query)
-        message = str(error).removeprefix(f"{query}: ")
+        message = str(error).removeprefix(f"{printable(query)}: ")
+        query = printable(query if spoken is None else spoken(query))
         now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         self.refusals.appendleft(Refusal(self._n_refusals, query, message, explanation_for(error).id, now, cell_id))
 
@@ -241,13 +243,13 @@ class RequestLog:
         deltas = {key: decimal_up(loss.delta) if loss.delta else 0.0 for (key, _), loss in losses.items()}
         columns = {
             "query": list(queries),
-            "cost_fraction": costs,
-            "mu": [mus[id(charge.loss), charge.charged] for charge in charges],
-            "delta": [deltas[id(charge.loss)] for charge in charges],
             "estimate": list(estimates),
             "error": list(errors),
+            "cost_fraction": costs,
             "status": list(statuses),
             "time": pd.to_datetime(list(times), utc=True),
+            "mu": [mus[id(charge.loss), charge.charged] for charge in charges],
+            "delta": [deltas[id(charge.loss)] for charge in charges],
             "cell_id": cells,
         }
         if self._account.budget.pure_epsilon:

@@ -18,10 +18,7 @@ EFFECT = {
     "poisson": "change of the logarithm of the mean of {outcome}",
 }
 
-SCALE = (
-    "each coefficient is multiplied by the distance of its term's declared bounds: the change from the lowest to the "
-    "highest value; the intercept is left out"
-)
+SCALE = "each coefficient times the width of its term's declared bounds; without the intercept"
 
 
 def draw(result: RegressionAnswer | RegressionResult) -> go.Figure:
@@ -50,7 +47,8 @@ def draw(result: RegressionAnswer | RegressionResult) -> go.Figure:
     title = text(EFFECT[numbers.family].format(outcome=numbers.outcome))
     figure.update_xaxes(range=[span.low, span.high], showgrid=True, title=title, **span.ticks(6))
     figure.add_vline(x=0, line={"color": INK, "width": 2})
-    return framed(figure, result, [SCALE, *notes_of(scaled), *numbers.notes], layout)
+    remarks = [".summary() has remarks"] if numbers.notes else []
+    return framed(figure, result, [SCALE, *notes_of(scaled), *remarks], layout)
 
 
 def _scaled(arrays: IntervalArrays, kept: list[int], ranges: Cells) -> IntervalArrays:

@@ -36,6 +36,9 @@ DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot", "6px 2px
 PATTERNS = ("", "/", "x", "-", "|", "+", ".", "\\")
 
 TITLE_SIZE, SMALL = 16, 12
+LINE = 21
+"""Pixels between the lines of a title: 1.3 of its size, also where a line has a smaller one."""
+
 TITLE_WIDTH, NOTE_WIDTH, LABEL_WIDTH, LEGEND_WIDTH = 60, 86, 32, 14
 """In characters: lines that are read easily, in 540 pixels.  The page does not wrap the texts of a figure again; in
 narrower cells JupyterLab shows them smaller (``outputs.css``)."""
@@ -174,7 +177,7 @@ def framed(figure: go.Figure, estimates: Estimates, notes: list[str], layout: Pl
     if estimates.notice:
         lines.insert(0, f'<b style="color:{LOUD}">{text(estimates.notice)}</b>')
     lines += map(_small, small)
-    top = 40 + 21 * (len(lines) - len(small)) + 17 * len(small)
+    top = 40 + LINE * len(lines)
     bottom = 60
     figure.update_layout(
         title={
@@ -197,7 +200,7 @@ def framed(figure: go.Figure, estimates: Estimates, notes: list[str], layout: Pl
 def with_note(figure: go.Figure, note: str) -> go.Figure:
     """A framed figure with another note below its title."""
     lines = textwrap.wrap(note, NOTE_WIDTH)
-    more = 17 * len(lines)
+    more = LINE * len(lines)
     figure.layout.title.text = "<br>".join([figure.layout.title.text, *map(_small, lines)])
     figure.layout.margin.t += more
     figure.layout.height += more

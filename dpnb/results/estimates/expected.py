@@ -138,7 +138,7 @@ def _half_widths(
         if widths is None and known is not None:
             predicted = estimate(query, view, known, sigma, radius, schema)
             _, _, high = predicted.unclipped  # an interval that is clipped because nothing is known predicts nothing
-            widths = np.where(np.isfinite(high), predicted.half_width, np.inf)
+            widths = np.where(np.isfinite(high) & ~predicted.is_collapsed, predicted.half_width, np.inf)
             if isinstance(view, ColumnsView):
                 own = [named.view is single and named.part == index for named in view.columns].index(True)
                 widths = widths[:, own : own + 1]

@@ -44,7 +44,7 @@ more rows than the reach.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 
@@ -67,6 +67,9 @@ FINE = 0.8
 
 POINT = 1e-9
 """A leaf that is a smaller part of the range is a single number: its end nearest to zero."""
+
+DIGITS = 2e-5
+"""The half of the narrowest interval before it was clipped, as a part of the range: more digits would mean nothing."""
 
 LEAST = 0.92
 """No edge is tested at less than this part of z."""
@@ -240,4 +243,9 @@ def _quantile(
     value, low, high = (np.clip(end, feature.low, feature.high) for end in (value, low, high))
     # The estimate is at a rank clear of the noise; an interval beyond it is extended to contain it.
     low, high = np.minimum(low, value), np.maximum(high, value)
-    return IntervalArrays.of(np.where(is_known, value, np.nan), low, high, (high - low) / (2 * z))
+    found = IntervalArrays.of(np.where(is_known, value, np.nan), low, high, (high - low) / (2 * z))
+    if feature.whole:
+        return found
+    least = DIGITS * (feature.high - feature.low)
+    wide = np.fmin(found.low, found.value - least), np.fmax(found.high, found.value + least)
+    return replace(found, raw=(found.value, *wide))

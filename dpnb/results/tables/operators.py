@@ -24,6 +24,7 @@ import operator
 from collections.abc import Callable
 from dataclasses import replace
 from functools import wraps
+from os.path import commonprefix
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, Self, TypeVar
 
 import numpy as np
@@ -31,6 +32,7 @@ import numpy as np
 from dpnb._plan.unreleased import Unreleased
 from dpnb.copying import NotCopyable
 from dpnb.errors import RequestError
+from dpnb.results.display import without_groups
 from dpnb.results.estimates.arithmetic import (
     EXACT,
     MONOTONE,
@@ -91,6 +93,22 @@ def as_float(other: object) -> float | None:
         return float(number)
     except OverflowError:
         return math.inf if number > 0 else -math.inf
+
+
+def _said_once(first: str, sign: str, second: str) -> str:
+    """Two titles with an operator between them; what both begin with, before a group or a condition, is said once.
+
+    >>> _said_once("mean of age, year 2001", "-", "mean of age, year 2000")
+    'mean of age: [year 2001] - [year 2000]'
+    >>> _said_once("mean of age", "-", "mean of pay")
+    '[mean of age] - [mean of pay]'
+    """
+    both = commonprefix((first, second))  # noqa: RUF071  (characters are meant)
+    at = max(both.rfind(" where "), both.rfind(", ") if " " in both.rpartition(", ")[2] else -1)
+    if at < 0 or both[:at].count("[") != both[:at].count("]"):
+        return f"[{first}] {sign} [{second}]"
+    mine, others = (words[at:].lstrip(", ") for words in (first, second))
+    return f"{first[:at]}: [{mine}] {sign} [{others}]"
 
 
 class Operators(Generic[E]):
@@ -305,7 +323,10 @@ class Operators(Generic[E]):
         same = self._row_of(other) if sign in EXACT else None
         id_pairs = self._refuse_other(sign, other, same)
         combine = combine if same is None else exact_at(same, EXACT[sign], combine)
-        whole = self._part(f"[{self.description}] {sign} [{other.description}]", slice(None), slice(None))
+        words = other.description
+        if same is not None:
+            words = words.removeprefix(f"{without_groups(self.description, self.names)[0]}, ")
+        whole = self._part(_said_once(self.description, sign, words), slice(None), slice(None))
         anytime = combine(self.anytime_arrays or self.arrays, other.anytime_arrays or other.arrays)
         refined = self.is_refined or other.is_refined
         compared = [values for row, values in enumerate(self.group_values) if row != same]
