@@ -36,7 +36,7 @@ from dpnb.progress import Stage, at, work
 from dpnb.results.answer import Answer
 from dpnb.results.batch import BatchAnswer, BatchPreview, PlannedQuery
 from dpnb.results.estimates.expected import RANK, in_rank, output_units, rank_note
-from dpnb.results.estimates.outputs import outputs_of
+from dpnb.results.estimates.linear import named_outputs
 
 
 class BatchPipeline(NotCopyable):
@@ -103,7 +103,7 @@ class BatchPipeline(NotCopyable):
             description=describe_plan(plan, view),
             loss=GDP(decimal_sqrt_up(query.l2_sensitivity_squared / exact(scale) ** 2)),
             half_widths=errors,
-            outputs=outputs_of(view),
+            outputs=named_outputs(query, view, schema),
             error_unit=RANK if in_rank(view) else answer_unit(plan.aggregation, view),
             output_units=output_units(view),
             rank_note=rank_note(query),

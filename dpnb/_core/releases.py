@@ -218,7 +218,7 @@ class ReleasePipeline(NotCopyable):
             "population_arrays": partial(arranged, reader.population_arrays),
             "anytime_population_arrays": partial(arranged, reader.population_arrays, anytime=True),
             "tested_arrays": partial(arranged, reader.tested_arrays),
-            "sampled": partial(reader.sampled_as, sampled, squares),
+            "sampled": lambda: reader.sampled_as(sampled, squares, unit=self._unit_of(reader.query.plan).column),
         }
 
     def _excluded(self, charges: list[Charge]) -> str | None:

@@ -46,6 +46,9 @@ from dpnb._plan.measurements import (
 )
 from dpnb._plan.regression import describe_model, is_class
 
+STEP_OF = "step of the "
+"""How the description of a step of a regression begins."""
+
 ExpressionText = Callable[[Expression], str]
 """How an expression is written: `explained`, or `spoken` in titles."""
 
@@ -61,7 +64,7 @@ def describe_aggregation(aggregation: Measured, view: AnyView, text: ExpressionT
             return f"standard error of the {_words(statistic, PlainView(), text)}"
         return _words(statistic, view, text) + WITH_POPULATION
     if isinstance(view, StepView):
-        return f"step of the {_step_words(aggregation)}"
+        return STEP_OF + _step_words(aggregation)
     if isinstance(aggregation, JointAggregation):
         parts = [part.aggregation for part in aggregation.parts]
         if isinstance(view, TableOneView):

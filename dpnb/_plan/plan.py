@@ -7,7 +7,7 @@ from functools import cached_property, lru_cache
 
 import msgspec
 
-from dpnb._plan.description import describe_aggregation
+from dpnb._plan.description import STEP_OF, describe_aggregation
 from dpnb._plan.expressions.nodes import Column, Cut, Expression, WithinUnit, columns_of, nodes_of
 from dpnb._plan.expressions.rules import MAX_KEYS, public_key_count, public_keys_of
 from dpnb._plan.expressions.spoken import spoken, zone_of_bins
@@ -189,6 +189,8 @@ def spoken_title(plan: Plan, view: AnyView) -> str:
         return exact
     what = describe_aggregation(plan.aggregation, view, spoken)
     scope = plan.spoken_scope
+    if what.startswith(STEP_OF):
+        return f"{what.removeprefix(STEP_OF)}{scope}: a step towards its coefficients"
     comma = "," if scope.startswith(" by ") and what + scope != exact else ""
     return f"{what.rstrip(',')}{comma}{scope}" if comma else what + scope
 

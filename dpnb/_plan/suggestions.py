@@ -52,6 +52,9 @@ LIBRARIES = ("pandas", "matplotlib", "seaborn", "plotly", "statsmodels", "patsy"
 WRAPPER = "axis_nan_policy_wrapper"
 """The function that scipy wraps most of its tests in."""
 
+_NAMED_BY_CLASS = {name: name for name in ("Table", "Table2x2", "SquareTable", "StratifiedTable")}
+"""Classes of statsmodels that are named in a message where they are made from an answer."""
+
 MAX_FRAMES = 60
 """Largest number of stack frames that are looked at."""
 
@@ -60,7 +63,7 @@ def calling_function() -> tuple[str, str] | None:
     """The library and the function that the analyst's code called, if a library's code is calling into dpnb.
 
     Only names of modules and functions on the call stack are read, never variables, except the name of the function
-    that a decorator of scipy's tests wraps.
+    that a decorator of scipy's tests wraps, and of the class of a contingency table.
     """
     frame = _called_frame()
     return None if frame is None else (_module_of(frame).partition(".")[0], _name_of(frame))
@@ -96,4 +99,6 @@ def _module_of(frame: FrameType) -> str:
 
 def _name_of(frame: FrameType) -> str:
     name = frame.f_code.co_name
+    if name == "__init__" and (made := _NAMED_BY_CLASS.get(type(frame.f_locals.get("self")).__name__)):
+        return made
     return getattr(frame.f_locals.get("hypotest_fun_in"), "__name__", name) if name == WRAPPER else name

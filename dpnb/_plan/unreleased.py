@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
-from dpnb._plan.suggestions import calling_test, closest
-from dpnb.errors import NotReleasedError
+from dpnb._plan.suggestions import calling_function, calling_test, closest
+from dpnb.errors import DpnbError, NotReleasedError
 
 OPERATIONS = (
     *("add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "divmod", "pow", "and", "or", "xor"),
@@ -16,6 +16,14 @@ OPERATIONS = (
     *("len", "iter", "reversed", "contains", "getitem", "setitem", "delitem", "array", "array_ufunc"),
 )
 """The operations of Python and numpy that need a number or a table."""
+
+
+class NotDrawnError(DpnbError):
+    """A query that matplotlib is asked to draw: not a `ValueError`, of which matplotlib makes one of its own."""
+
+
+NotDrawnError.__name__ = NotDrawnError.__qualname__ = NotReleasedError.__name__  # what an analyst is shown
+NotDrawnError.__module__ = NotReleasedError.__module__
 
 
 def _refusal(operation: str) -> Callable[..., NoReturn]:
@@ -69,6 +77,12 @@ class Unreleased:
             method, alternative = ".test(...)", f"; {test} would need rows, and does not know of noise"
             if "confint" in test:
                 method = "; the answer of a share or mean with population=True has its confidence interval"
+        if (calling_function() or ("",))[0] == "matplotlib":
+            raise NotDrawnError(
+                f"{self._query_words()}: this is {self._kind}, not numbers to draw; its answer has .plot(), "
+                f"which draws the intervals too: "
+                f"{'.answer' if self._has_answer() else '.release(share=0.05)'}.plot()"
+            )
         if self._has_answer():
             raise NotReleasedError(
                 f"{self._query_words()}: this is {self._kind}, not a number; it was released, and .answer is its "

@@ -19,7 +19,7 @@ from dpnb.frame.columns.column_expr import ColumnExpr, filtered, node_of
 from dpnb.frame.columns.figures import Figures
 from dpnb.frame.columns.series import Series
 from dpnb.frame.columnwise import ColumnwiseAggregations
-from dpnb.frame.compatibility.callers import is_temporary, refusal_for_caller
+from dpnb.frame.compatibility.callers import is_temporary, refusal_for_caller, refuse_comparison_with_pandas
 from dpnb.frame.compatibility.docstrings import describe_options
 from dpnb.frame.compatibility.examples import type_words
 from dpnb.frame.compatibility.numpy_functions import NumpyFunctions
@@ -78,6 +78,14 @@ class Frame(
     if TYPE_CHECKING:  # what `UnsupportedOperations.__getattr__` finds
 
         def __getattr__(self, name: str) -> Series: ...
+
+    else:
+
+        @property
+        def __class__(self) -> type:
+            """The class; refused to a library that uses only tables of pandas, with an error of its own otherwise."""
+            refuse_comparison_with_pandas(sys._getframe(1), self._examples)
+            return type(self)
 
     def _group_nodes(self) -> tuple[Expression, ...]:
         return ()

@@ -48,6 +48,7 @@ from dpnb.render.previews import (
     error_table,
     error_words,
     in_one_release,
+    needed_words,
 )
 from dpnb.results.answer import Answer
 from dpnb.results.estimates.expected import RANK
@@ -100,7 +101,7 @@ def make_state(query: Query) -> PickerState:
         options=[_option(query, target, preview, best) for target, preview in steps],
         presets=presets,
         start=presets[0].option if presets and not is_refinement else 0,
-        facts=_facts(steps[-1][1], step),
+        facts=_facts(steps, step),
         count_step=step,
     )
 
@@ -237,8 +238,9 @@ def _mu_step(query: Query, mu: float) -> Step:
     return {"mu": repr(mu)}, query.preview(mu=mu)
 
 
-def _facts(preview: Preview, step: CountStep | None) -> list[str]:
+def _facts(steps: list[Step], step: CountStep | None) -> list[str]:
     """Facts that hold for every option."""
+    preview = steps[-1][1]
     facts = [f"One privacy unit: {preview.contribution}."]
     if preview.gain is not None and preview.gain < GAIN:
         most = "all that is left" if preview.has_budget else "the most that the slider offers"
@@ -247,6 +249,8 @@ def _facts(preview: Preview, step: CountStep | None) -> list[str]:
         verb = "depends on" if preview.half_widths is None else "is computed from"
         facts.append(f"The expected error {verb} {preview.assumption}.")
     facts += _left_out(preview)
+    if needed := next(filter(None, (needed_words(one) for _, one in steps)), None):
+        facts.append(f"Where the error is unknown, it helps to have {needed}.")
     if preview.refinement_note:
         facts.append(f"Refining later: {preview.refinement_note}.")
     return facts

@@ -13,8 +13,9 @@ from dpnb._plan.plan import group_keys
 from dpnb.copying import safe_repr
 from dpnb.query.largest_groups import PreviewedOnDisplay
 from dpnb.results.answer import Answer
+from dpnb.results.estimates.linear import named_outputs
 from dpnb.results.estimates.noisy import IntervalArrays
-from dpnb.results.estimates.outputs import dates_of, outputs_of, table_of
+from dpnb.results.estimates.outputs import dates_of, table_of
 from dpnb.results.preview import Preview, Previews, PreviewTarget, PreviewTargets
 from dpnb.results.tables.table import Estimates
 
@@ -331,7 +332,8 @@ def _without_numbers(query: Any) -> Estimates:
     schema, table = query.runner.tables.schema(query.plan.source), table_of(query.view)
     names = tuple(group.name for group in query.plan.group_by) if table is None else (table.name,)
     keys = group_keys(query.plan, schema) if table is None else tuple((row,) for row in table.rows)
-    outputs = outputs_of(query.view) if table is None else table.outputs
+    compiled = query.runner.tables.compile(query.plan)
+    outputs = named_outputs(compiled, query.view, schema) if table is None else table.outputs
     zero = np.zeros((len(keys), len(outputs[1]) if outputs else 1))
     arrays = IntervalArrays(zero, zero, zero, zero)
     ids = tuple(frozenset({(0, at)}) for at in range(len(keys)))

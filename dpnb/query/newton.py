@@ -7,17 +7,17 @@ arguments lead to the same requests, whose recorded answers are free.
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any, overload
 
 import msgspec
 
 from dpnb._core.core import SessionCore
-from dpnb._core.history.cost_text import cost_text
+from dpnb._core.pricing.previews import preview_each
 from dpnb._plan.measurements import JointAggregation, RegressionModel, ScoreSums, StepView, WeightedAggregation
 from dpnb._plan.plan import Plan
 from dpnb._plan.regression import check_scores, describe_model, design, modelled
-from dpnb._plan.unreleased import Unreleased
 from dpnb._request import Release
 from dpnb._target import Target, named_arguments, target_from
 from dpnb.accounting.exact import Number
@@ -27,11 +27,13 @@ from dpnb.copying import safe_repr
 from dpnb.errors import BudgetExceeded, PlanError
 from dpnb.progress import Stage, work
 from dpnb.query.divided import divided, forecast_of, losses_of, total_of
+from dpnb.query.largest_groups import PreviewedOnDisplay
+from dpnb.query.newton_forecast import RegressionPreview, StepForecasts, typical_coefficients
 from dpnb.query.newton_progress import StepProgress, StepTerms
 from dpnb.render.numbers import format_cost
 from dpnb.results.display import Explanation
 from dpnb.results.estimates.linear import CENSUS, CLUSTERED, ROBUST
-from dpnb.results.estimates.regression import RegressionTerm
+from dpnb.results.estimates.regression import RegressionNumbers, RegressionTerm
 from dpnb.results.newton import (
     INFORMATION,
     LAST_INFORMATION,
@@ -40,38 +42,11 @@ from dpnb.results.newton import (
     SCORE,
     SHARES,
 )
+from dpnb.results.preview import Amounts, Preview, Previews
 from dpnb.results.regression import RegressionResult
 
 
-@dataclass(frozen=True, repr=False)
-class RegressionPreview(Explanation):
-    """The cost of a regression by Newton steps, in all and by step.
-
-    Parameters
-    ----------
-    cost : GDP, default GDP(0)
-        The charge of all steps that were not released before.
-    cost_fraction : float, default NaN
-        The cost as a fraction of the whole budget, rounded up; NaN without a budget.
-    fits : bool, default True
-        Whether the filter would admit all of these steps now.
-    steps : tuple of GDP, default ()
-        The charge of each step; 0 for one that was released before.
-
-    Examples
-    --------
-    >>> preview = df.regress(df["cost"] > 500, on="age", family="logistic").preview(mu=0.1)
-    >>> len(preview.steps), preview.fits
-    (4, True)
-    """
-
-    cost: GDP = field(default_factory=lambda: GDP(0))
-    cost_fraction: float = math.nan
-    fits: bool = True
-    steps: tuple[GDP, ...] = ()
-
-
-class NewtonRegression(Unreleased):
+class NewtonRegression(PreviewedOnDisplay):
     """A logistic or Poisson regression, by noisy Newton steps.  Free until it is released.
 
     Parameters
@@ -134,9 +109,6 @@ class NewtonRegression(Unreleased):
         """The regression in words."""
         return f"{describe_model(self._of.model)}{self._rows.scope_description}"
 
-    def _query_words(self) -> str:
-        return self.description
-
     # --- steps ------------------------------------------------------------------------------------------------------
 
     @property
@@ -178,7 +150,7 @@ class NewtonRegression(Unreleased):
 
     # --- the methods of a query -------------------------------------------------------------------------------------
 
-    @named_arguments
+    @overload
     def preview(
         self,
         *,
@@ -188,13 +160,40 @@ class NewtonRegression(Unreleased):
         share: Number | None = None,
         confidence: Number = 0.95,
         simultaneous: bool = False,
-    ) -> RegressionPreview:
-        """The cost of a release with the same arguments, in all and by step; free, and without the table.
+    ) -> RegressionPreview: ...
+    @overload
+    def preview(
+        self,
+        *,
+        mu: Sequence[Number] = (),
+        rho: Sequence[Number] = (),
+        epsilon: Sequence[Number] = (),
+        share: Sequence[Number] = (),
+        confidence: Number = 0.95,
+        simultaneous: bool = False,
+    ) -> Previews: ...
+    @named_arguments
+    def preview(
+        self,
+        *,
+        mu: Any = None,
+        rho: Any = None,
+        epsilon: Any = None,
+        share: Any = None,
+        confidence: Number = 0.95,
+        simultaneous: bool = False,
+    ) -> Preview | Previews:
+        """Cost and expected errors of a release with the same arguments; free, and without the table.
+
+        The errors are those for typical values, where a number of rows is public or released.  The preview says where
+        the coefficients will probably be unknown, and what helps.
 
         Parameters
         ----------
-        mu, rho, epsilon, share, confidence : Number, optional
-        simultaneous : bool, default False
+        mu, rho, epsilon, share : Number or list of them, optional
+            As for `release`; a list gives a table.  Without any, the table has several shares of what is left, or
+            several values of mu without a budget.
+        confidence, simultaneous : optional
             As for `release`.
 
         Raises
@@ -208,26 +207,24 @@ class NewtonRegression(Unreleased):
         >>> round(preview.cost_fraction, 2)
         0.2
         """
-        account = self._core.account
-        target = target_from(mu, rho, epsilon, share, None, confidence, simultaneous, verb="preview")
-        targets = self._targets(target)
-        _, charged = self._recorded(targets)
-        losses, fits = losses_of(self._core, targets[charged:], self.description)
-        total = total_of(losses)
-        steps, (fraction, _) = (*(GDP(0),) * charged, *losses), forecast_of(self._core, losses, fits=fits)
-        facts = [
-            ("cost", f"{format_cost(total, fraction)}, divided among the steps" if losses else "free: was released")
-        ]
-        for number, (loss, words_) in enumerate(zip(steps, self._step_words(), strict=True), start=1):
-            price = cost_text(account, loss) if loss.mu_squared else "free: was released before"
-            facts.append((f"step {number}", f"{price}: {words_}"))
-        if not fits:
-            facts.append(("does not fit", "more than what is left: a release would be refused, and charge nothing"))
-        facts.append(("standard errors", f"{self._of.errors}; unknown where the noise is too large"))
-        facts += [("clamped", note) for note in self._of.clamped]
-        return RegressionPreview(
-            f"{self.description} ({target.words})", facts, self._core.notice, total, fraction, fits, steps
-        )
+        amounts: Amounts = {"mu": mu, "rho": rho, "epsilon": epsilon, "share": share}
+        options = {"confidence": confidence, "simultaneous": simultaneous}
+        return preview_each(self._core.pricer, self._rows, amounts, options, self._previewed)
+
+    def _previewed(self, targets: Iterable[Target]) -> list[Preview]:
+        return [self._preview(target) for target in targets]
+
+    def _preview(self, target: Target) -> RegressionPreview:
+        core, targets = self._core, self._targets(target)
+        progress, charged = self._recorded(targets)
+        losses, fits = losses_of(core, targets[charged:], self.description)
+        released = None if len(progress.answers) < len(targets) else self._numbers(progress, target)
+        at, slope = typical_coefficients(self._of)
+        last = self._plan(self._n_steps - 1, at, slope)
+        known = StepForecasts(core, self._rows, last, self._view_of(self._n_steps - 1), self._of)
+        fraction, after = forecast_of(core, losses, fits=fits)
+        steps = (*(GDP(0),) * charged, *losses)
+        return known.preview(target, self.description, total_of(losses), steps, fraction, after, released, fits=fits)
 
     @named_arguments
     def release(
@@ -293,11 +290,7 @@ class NewtonRegression(Unreleased):
                             raise
                         stopped = f"stopped after {index} of {len(targets)} steps: the budget allows no further one"
                         break
-        numbers = progress.numbers(
-            stopped,
-            sampled=float(core.account.sampled),
-            z=fixed_radius([1.0], alpha=target.alpha),
-        )
+        numbers = self._numbers(progress, target, stopped)
         if self._max_rows > 1:
             numbers = replace(numbers, units=core.pricer.public.units)
         return RegressionResult.of(
@@ -309,6 +302,10 @@ class NewtonRegression(Unreleased):
             cost_fraction=sum(answer.cost_fraction for answer in progress.answers),
             notice=core.notice,
         )
+
+    def _numbers(self, progress: StepProgress, target: Target, stopped: str | None = None) -> RegressionNumbers:
+        z = fixed_radius([1.0], alpha=target.alpha)
+        return progress.numbers(stopped, sampled=float(self._core.account.sampled), z=z)
 
     def _refuse_too_much(self, targets: list[Target], charged: int) -> None:
         """Refuse all steps together, before the first, if they do not fit into the budget."""
@@ -337,7 +334,7 @@ class NewtonRegression(Unreleased):
 
     @safe_repr
     def __repr__(self) -> str:
-        return f"<query: {self.description}; .preview(share=...) is free, .release(share=...) is charged>"
+        return f"<query: {self.description}; .preview() is free, .release(share=...) is charged>"
 
     # --- words ------------------------------------------------------------------------------------------------------
 

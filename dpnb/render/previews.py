@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from html import escape
+from typing import Any
 
 import numpy as np
 
-from dpnb.accounting.exact import display_down
+from dpnb.accounting.exact import display_down, display_up
 from dpnb.render.numbers import (
     MAX_STATISTICS,
     NO_LIMIT,
@@ -22,7 +23,8 @@ from dpnb.render.page import explanation_link
 from dpnb.render.tables import NOT_RELEASED, Shown, ShownPart, facts_part, shown_as, table_part
 from dpnb.results.batch import PlannedQuery
 from dpnb.results.estimates.expected import RANK
-from dpnb.results.preview import CountNeeded, Preview, Previews
+from dpnb.results.preview import CLEAR, CountNeeded, Preview, Previews
+from dpnb.schema import Key
 
 CODE = "white-space:normal;overflow-wrap:anywhere"
 """Of code in a text: it breaks where the page is narrow."""
@@ -35,6 +37,11 @@ FIRST_SHARE = 0.01
 FIRST_MU = 0.02
 """The mu for which a count of rows is proposed without a budget."""
 
+
+MAX_TERMS = 4
+"""Largest number of terms of a regression whose errors are described one by one."""
+
+PROBABLY_UNKNOWN = "probably unknown"
 
 ERROR = "expected error"
 COLUMNS = ("request", "cost", ERROR, "headroom after")
@@ -65,6 +72,10 @@ def _previews(previews: Previews) -> Shown:
         html.append([escape(text) + links.get(name, "") for name, text in zip(COLUMNS, row, strict=True)])
     html[0][1] = cost_html(first.cost, first.cost_fraction)  # the loss is explained once
     parts = [table_part(COLUMNS, rows, html=html)]
+    helps = map(needed_words, reversed(previews.previews)) if first.clearness is not None else ()
+    if needed := next(filter(None, helps), None):
+        below = f"<div>What helps: {escape(needed)}</div>"
+        parts.append(ShownPart([f"  what helps: {needed}"], below))
     if count := first.count_needed:
         below = f"<div>Release first: {_first_html(count, first)}</div>"
         parts.append(ShownPart([f"  release first: {_first_text(count, first)}"], below))
@@ -81,11 +92,30 @@ def describe_expected_error(preview: Preview) -> str:
     text = error_words(preview)
     if preview.gain is not None and preview.current_half_widths is not None:
         if preview.narrows_interval:
-            now = error_amount(preview.current_half_widths, preview.outputs, units=preview.output_units)
+            outputs, (current,) = _described(preview, preview.current_half_widths)
+            most = MAX_STATISTICS if outputs is preview.outputs else MAX_TERMS
+            now = error_amount(current, outputs, units=preview.output_units, most=most)
+            now = now if np.isfinite(current).any() else "unknown"
             text = f"now {now} -> {text}"
         elif text != UNKNOWN:
             text += ", no narrower than the current noise interval"
-    return text if text == UNKNOWN else text + explained(preview)
+    if preview.clearness is not None and preview.doubt == "possible" and text != UNKNOWN:
+        text += ", or unknown if predictors are closely related"
+    return text if text in (UNKNOWN, PROBABLY_UNKNOWN) else text + explained(preview)
+
+
+def needed_words(preview: Preview) -> str | None:
+    """What makes the coefficients of a regression known, where they may be unknown; None elsewhere."""
+    if not preview.doubt or not preview.clearness:
+        return None
+    times = CLEAR / preview.clearness
+    more, share = f"mu={display_up(times * preview.total_loss.mu, 2)}", preview.cost_fraction * times**2
+    if preview.has_budget:
+        more += f" ({100 * share:.2g}% of the budget)" if share < 1 else f" ({share:.2g} times the whole budget)"
+    return (
+        "fewer predictors, or predictors with narrower bounds, as by .clip(low, high): their variation has to be clear "
+        f"of the noise; or more budget, about {more}"
+    )
 
 
 MAX_IN_A_LINE = 3
@@ -146,15 +176,36 @@ def error_words(preview: Preview, most: int = MAX_STATISTICS) -> str:
     """The expected errors alone: of the worst group, or of each of the first statistics."""
     if preview.half_widths is None:
         return UNKNOWN
+    if preview.clearness is not None and preview.doubt == "probable" and np.isfinite(preview.half_widths).any():
+        return PROBABLY_UNKNOWN
+    outputs, widths, least = preview.outputs, preview.half_widths, preview.least_half_widths
+    is_regression = outputs is not None and outputs[0] == "term"
+    if is_regression:
+        outputs, (widths, least) = _described(preview, widths, least)
+    if is_regression and not np.isfinite(widths).any():
+        return UNKNOWN
     return describe_error(
-        preview.half_widths,
-        preview.outputs,
+        widths,
+        outputs,
         preview.confidence,
         preview.error_unit,
-        least=preview.least_half_widths,
+        least=least,
         units=preview.output_units,
-        most=most,
+        most=min(most, MAX_TERMS) if is_regression else most,
     )
+
+
+def _described(preview: Preview, *errors: Any) -> tuple[tuple[str, tuple[Key, ...]] | None, list[Any]]:
+    """The outputs whose errors are described: of a regression each term alone, and not the intercept.
+
+    The intercept is the mean where all columns are 0, which may be far from any row, and has the largest error.
+    """
+    outputs = preview.outputs
+    if outputs is None or outputs[0] != "term":
+        return outputs, [*errors]
+    first = int(len(outputs[1]) > 1 and str(outputs[1][0]).lower() == "intercept")
+    shown = [None if one is None else one[:, first:] for one in errors]
+    return ("statistic", outputs[1][first:]), shown
 
 
 def in_one_release(preview: Preview) -> str | None:
@@ -164,7 +215,8 @@ def in_one_release(preview: Preview) -> str | None:
         return None
     rank = f" {RANK}" if preview.error_unit == RANK else ""
     most = MAX_STATISTICS if error_table(preview) is None else FEW
-    amount = error_amount(errors, preview.outputs, units=preview.output_units, most=most)
+    outputs, (errors,) = _described(preview, errors)
+    amount = error_amount(errors, outputs, units=preview.output_units, most=most)
     return f"{amount}{rank} at {preview.total_loss.words}"
 
 
@@ -215,6 +267,8 @@ def _facts(preview: Preview) -> list[tuple[str, str]]:
         facts[3:3] = [("in one release", once)] if once else []
     if preview.parts:
         facts.insert(1, ("divided among", "; then ".join(f"{name}: {price}" for name, price in preview.parts)))
+    if preview.clearness is not None and (needed := needed_words(preview)) is not None:
+        facts.append(("what helps", needed))
     if preview.count_needed:
         facts.append(("release first", _first_text(preview.count_needed, preview)))
     elif preview.assumption:

@@ -77,7 +77,7 @@ SHARES = tuple(Fraction(number, 20) for number in (2, 2, 4, 12))
 SCORE, INFORMATION = 0.7, 0.3
 """Shares of the charge of a step."""
 
-LAST_SCORE, LAST_INFORMATION, LAST_PRODUCTS = 0.5, 0.2, 0.3
+LAST_SCORE, LAST_INFORMATION, LAST_PRODUCTS = 0.45, 0.35, 0.2
 """Shares of the charge of the last step, which also measures the products of scores."""
 
 STEEPNESS, LEAST_MULTIPLE, LARGEST_MULTIPLE = 1.6, 2.0, 8.0

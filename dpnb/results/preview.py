@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 GAIN = 0.25
 """By how much a refinement narrows the widest interval at least, to be proposed."""
 
+CLEAR, HARDLY_CLEAR = 8.0, 3.0
+"""The clearness at which coefficients are mostly known, although two predictors have a correlation of 0.8; and that
+below which they are mostly unknown then.  Without any correlation they are known from about 1."""
+
 Amounts = dict[TargetKind, Any]
 """The target of a preview as written, by its kind: an amount, a list of them, or None."""
 
@@ -142,6 +146,9 @@ class Preview(Unreleased, Displayed):
     count_needed : CountNeeded or None
         The count to release first, after which the expected errors are known; None if they are known, or if a count is
         not enough.
+    clearness : float or None
+        For a regression whose errors are forecast for typical values, how clear the predictors' variation is of the
+        noise, in proportion to mu: below `CLEAR`, coefficients are unknown where predictors are related closely.
     layout : tuple of (tuple of str, tuple of str) or None
         Columns and statistics, if the outputs are every statistic of every column; None otherwise.
     parts : tuple of (str, str)
@@ -193,12 +200,20 @@ class Preview(Unreleased, Displayed):
     rank_note: str | None = None
     left_out: tuple[tuple[str, str], ...] = ()
     parts: tuple[tuple[str, str], ...] = ()
+    clearness: float | None = None
     layout: tuple[tuple[str, ...], tuple[str, ...]] | None = None
 
     _kind = "a preview"
 
     def _query_words(self) -> str:
         return self.description
+
+    @property
+    def doubt(self) -> str:
+        """Whether the coefficients of a regression are unknown: "possible" or "probable"; empty otherwise."""
+        if self.clearness is None or self.clearness >= CLEAR:
+            return ""
+        return "possible" if self.clearness >= HARDLY_CLEAR else "probable"
 
     @property
     def has_budget(self) -> bool:

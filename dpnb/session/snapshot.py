@@ -19,6 +19,7 @@ from dpnb._core.explain import next_steps
 from dpnb._core.history.log import CellCost, LoggedRequest, RequestLog
 from dpnb._core.ledger_metadata import MOCK_DATA, NO_BUDGET
 from dpnb._core.pricing.estimation import AnswerSummary
+from dpnb._plan.description import STEP_OF
 from dpnb._protocol import connection as protocol_connection
 from dpnb._protocol import snapshot as protocol
 from dpnb._protocol.timeline import BudgetAxis, Curve, OdometerAxis, TimelineChart, TimelinePoint
@@ -251,9 +252,13 @@ def connection_of(connection: Connection | None) -> protocol_connection.Connecti
     )
 
 
+STEP_TAKEN = "taken"
+"""What the log shows instead of the sums of a regression's step."""
+
+
 def log_entry(one: LoggedRequest) -> protocol.LogEntry:
-    """One request of the log."""
-    answer = one.answer or NO_ANSWER
+    """One request of the log; the sums of a regression's step are of no use to a reader, and are not described."""
+    answer, is_step = one.answer or NO_ANSWER, one.query.startswith(STEP_OF)
     return protocol.LogEntry(
         id=one.id,
         query=one.query,
@@ -261,11 +266,11 @@ def log_entry(one: LoggedRequest) -> protocol.LogEntry:
         cost=one.cost,
         mu=one.mu,
         cost_fraction=None if math.isnan(one.cost_fraction) else format_percent_up(one.cost_fraction),
-        estimate=answer.text or None,
+        estimate=(STEP_TAKEN if is_step else answer.text) if answer.text else None,
         value=finite(answer.value),
         low=finite(answer.low),
         high=finite(answer.high),
-        error=one.error,
+        error=None if is_step else one.error,
         time=one.time,
         status=one.status,
         cell_id=one.cell_id,

@@ -150,7 +150,7 @@ def test_persons_are_clusters_and_may_be_in_several_groups() -> None:
     assert found.remarks[0].endswith("the test is conservative")
     shares = df.groupby("dose")["well"].mean(population=True).release(mu=ACCURATE)
     assert shares["low"].test(shares["high"]).remarks == found.remarks
-    with pytest.raises(RequestError, match=r"may be counted in several cells .* df.drop_duplicates\(unit\)"):
+    with pytest.raises(RequestError, match=r"may be counted in several cells .* df.drop_duplicates\('person'\)"):
         dpnb.crosstab(df["dose"], df["arm"]).release(mu=1).test()
     once = df.drop_duplicates("person")
     assert once.groupby(["dose", "arm"]).size().release(mu=ACCURATE).test().df == 2

@@ -340,3 +340,23 @@ def test_unknown_coefficients_of_a_result_are_shown_as_such() -> None:
     assert "the information is not definite" in str(found.summary())
     assert str(found.summary()).count("unknown") >= 3
     assert found.has_population_intervals is False
+
+
+def test_a_term_is_found_by_each_of_its_names() -> None:
+    table = pd.DataFrame({"x": [1.0, 2, 3, 4] * 50, "y": [2.0, 3, 5, 7] * 50, "g": ["a", "b", "b", "a"] * 50})
+    schema = {"x": dpnb.Bounded(0, 5), "y": dpnb.Bounded(0, 10), "g": dpnb.Categories(["a", "b"])}
+    session = dpnb.Session(table, name="t", budget=None, schema=schema, ledger=MEMORY, not_private_test_seed=1)
+    query = session.frame.regress("y ~ x + C(g)")
+    answer = query.release(mu=100)
+    names = ["Intercept", "x", "C(g)[T.b]"]
+    assert answer.to_pandas().index.tolist() == answer.params.index.tolist() == names
+    assert query.preview(mu=200).expected_errors.index.tolist() == names
+    for name in ("g", "C(g)", "g == b", "g == 'b'", "C(g)[T.b]"):
+        assert answer.params[name] == answer[name].item() == answer.params.iloc[2]
+    assert answer.params["intercept"] == answer.params["const"] == answer.params.iloc[0]
+    assert answer.params.get("age", 0) == 0
+    assert pickle.loads(pickle.dumps(answer.params)).equals(answer.params)
+    narrow = {name: query.preview(within={name: 0.5}).cost.mu for name in ("C(g)[T.b]", "g == 'b'")}
+    assert len(set(narrow.values())) == 1
+    with pytest.raises(RequestError, match=r"\['age'\]: is not a term of the regression, which has 'Intercept', 'x'"):
+        answer.params["age"]

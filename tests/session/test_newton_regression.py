@@ -18,6 +18,7 @@ from dpnb.errors import BudgetExceeded, NotReleasedError, PlanError, RequestErro
 from dpnb.ledger import MEMORY
 from dpnb.query import newton
 from dpnb.results.newton import SHARES
+from dpnb.session.snapshot import log_entry
 
 SCHEMA = {
     "x": dpnb.Bounded(-3, 3),
@@ -202,7 +203,7 @@ def test_the_same_call_is_free_in_any_kernel(tmp_path: Path) -> None:
 def test_too_small_a_budget_is_refused_before_the_first_charge() -> None:
     session = opened(budget=LIMITED)
     query = session.frame.regress(LOGISTIC, family="logistic")
-    preview = query.preview(mu=0.5)
+    preview = query.preview(mu=1)
     assert not preview.fits
     assert "does not fit" in str(preview)
     with pytest.raises(BudgetExceeded, match="4 steps together cost"):
@@ -255,6 +256,69 @@ def test_an_interrupted_run_continues_where_it_was(monkeypatch: pytest.MonkeyPat
     result = query.release(mu=0.2)
     assert float(result.cost.mu_squared) == pytest.approx(0.04, rel=1e-4)
     assert float(session.spent.mu_squared) == pytest.approx(0.04, rel=1e-4)
+
+
+# --- what is known before -----------------------------------------------------------------------------------------
+
+
+def typical(rows: int, *, correlation: float = 0.0) -> dpnb.Session:
+    """Columns with a standard deviation of a sixth of the distance of their bounds."""
+    chance = np.random.default_rng(4)
+    x, z = chance.normal(size=(2, rows)) / 3
+    z = correlation * x + (1 - correlation**2) ** 0.5 * z
+    means = np.exp(0.5 * x)
+    frame = pd.DataFrame({"x": 3 * x, "z": 5 + 5 * z, "g": chance.choice(list("abc"), rows)})
+    frame["y"] = chance.random(rows) < 1 / (1 + np.exp(-x))
+    frame["count"] = chance.poisson(15 / 4 * means).clip(0, 15)
+    schema = {name: SCHEMA[name] for name in frame}
+    return opened(frame, schema=schema, public_size=rows)
+
+
+@families
+def test_the_error_for_typical_values_is_that_of_the_answer(family: str) -> None:
+    formula = "y ~ x + z + C(g)" if family == "logistic" else "count ~ x + z + C(g)"
+    query = typical(10_000).frame.regress(formula, family=family)
+    preview = query.preview(mu=1)
+    assert not preview.doubt
+    assert "computed from:   about 10,000 rows (public_size=10000) and typical values" in repr(preview)
+    found = query.release(mu=1).arrays
+    assert preview.half_widths == pytest.approx((found.high - found.low) / 2, rel=0.35)
+    assert query.preview(mu=1).half_widths == pytest.approx((found.high - found.low) / 2, rel=1e-9)
+    assert "free" in repr(query.preview(mu=1))
+
+
+def test_unknown_coefficients_are_told_before_they_are_paid() -> None:
+    query = typical(2000, correlation=0.9).frame.regress("y ~ x + z", family="logistic")
+    assert "probably unknown" in query._repr_html_()  # as a notebook shows it
+    preview = query.preview(mu=0.2)
+    assert preview.doubt == "probable"
+    for text in ("expected error:  probably unknown", "fewer predictors", "about mu=0.", ".clip(low, high)"):
+        assert text in repr(preview)
+    assert query.release(mu=0.2).params.isna().all()
+    assert not query.preview(mu=2).doubt
+    assert np.isfinite(query.release(mu=2).params).all()
+
+
+def test_without_a_number_of_rows_the_count_comes_first() -> None:
+    session = opened(budget=LIMITED)
+    query = session.frame[session.frame["z"] > 5].regress("y ~ x", family="logistic")
+    preview = query.preview(share=0.3)
+    assert preview.half_widths is None
+    assert "release first" in repr(preview)
+    session.frame[session.frame["z"] > 5].count().release(share=0.01)
+    assert np.isfinite(query.preview(share=0.3).half_widths).all()
+
+
+def test_the_log_of_the_panel_does_not_describe_the_sums_of_a_step() -> None:
+    session = opened(budget=LIMITED)
+    session.frame.regress("y ~ x", family="logistic").release(share=0.5)
+    session.frame.count().release(share=0.1)
+    (count, *steps) = [log_entry(one) for one in session._core.log.latest(5)]
+    assert count.query == "count of rows"
+    assert count.error is not None
+    assert {(one.title, one.estimate, one.error) for one in steps} == {
+        ("logistic regression of y on x: a step towards its coefficients", "taken", None)
+    }
 
 
 # --- what is said -----------------------------------------------------------------------------------------------------

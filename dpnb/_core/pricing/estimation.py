@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import NamedTuple
@@ -43,7 +43,7 @@ from dpnb.results.bounds import EVENTS_PER_BIN
 from dpnb.results.estimates import IntervalArrays, estimate
 from dpnb.results.estimates.discovered_groups import GIVEN, named_groups
 from dpnb.results.estimates.least_squares import LeastSquares
-from dpnb.results.estimates.linear import least_squares, numbers_of
+from dpnb.results.estimates.linear import least_squares, named_outputs, numbers_of
 from dpnb.results.estimates.noisy import SampledAs
 from dpnb.results.estimates.outputs import TableLayout, dates_of, outputs_of, table_of
 from dpnb.results.estimates.population import SamplingError, population, sampled_as
@@ -93,7 +93,8 @@ class EstimateReader:
     @cached_property
     def outputs(self) -> tuple[str, tuple[Key, ...]] | None:
         """The names of the numbers of each cell; None if there is one number."""
-        return outputs_of(self.request.view)
+        view = self.request.view
+        return named_outputs(self.query, view, self.schema) if is_regression(view) else outputs_of(view)
 
     @cached_property
     def description(self) -> str:
@@ -165,11 +166,10 @@ class EstimateReader:
         error = SamplingError(self._z, float(1 - sampled), squares, for_test=True)
         return self._population(refinement, refinement.radius(self._alpha), error)
 
-    def sampled_as(self, sampled: Fraction, squares: Squares | None = None) -> SampledAs:
+    def sampled_as(self, sampled: Fraction, squares: Squares | None = None, *, unit: str | None = None) -> SampledAs:
         """What tests need to know of the population intervals; the arguments are those of `population_arrays`."""
-        return sampled_as(
-            self.query, self.request.view, self.schema, SamplingError(self._z, float(1 - sampled), squares)
-        )
+        error = SamplingError(self._z, float(1 - sampled), squares)
+        return replace(sampled_as(self.query, self.request.view, self.schema, error), unit=unit)
 
     @property
     def _is_sampled(self) -> bool:

@@ -20,12 +20,13 @@ from dpnb._core.pricing.public_knowledge import RowCounts
 from dpnb._core.pricing.query_state import QueryState
 from dpnb._core.pricing.resolve import ErrorModel, is_reliable_forecast
 from dpnb._core.pricing.typical import typical_sums
-from dpnb._plan.measurements import ColumnsView
+from dpnb._plan.measurements import ColumnsView, is_regression
 from dpnb._target import Label, Target
 from dpnb.accounting.exact import binary_down
 from dpnb.mechanisms.partition_selection import threshold_for
 from dpnb.results.estimates.discovered_groups import widest
 from dpnb.results.estimates.expected import half_widths, in_rank, output_units
+from dpnb.results.estimates.linear import least_squares, named_outputs
 from dpnb.results.estimates.noisy import Cells
 from dpnb.results.estimates.outputs import outputs_of
 from dpnb.results.observations import CombinedObservations
@@ -61,9 +62,9 @@ class ExpectedErrors:
 
     def error_model(self) -> ErrorModel:
         """The current errors, and the expected errors as a function of the noise scale."""
-        state, outputs, keys = self.state, self._outputs, self.state.query.keys
+        state, keys = self.state, self.state.query.keys
         labels = [
-            [_labels(keys[cell] if keys else (), outputs, index) for index in range(self._n_outputs)]
+            [self._labels(keys[cell] if keys else (), index) for index in range(self._n_outputs)]
             for cell in state.cells
         ]
         return ErrorModel(
@@ -106,6 +107,22 @@ class ExpectedErrors:
         sums = None if self.rows is None else typical_sums(self.state.query, self.rows.by_cell, self.schema)
         return None if sums is None or self._known_sums is not None else self.expected(sigma, sums=sums)
 
+    def clearness(self, sigma: float) -> float | None:
+        """`Preview.clearness` of a linear regression; None of other queries.
+
+        If the number of rows is a range, it is that of a number in the middle.
+        """
+        state, most = self.state, None if self.rows is None else self.rows.if_most
+        if most is not None:
+            ends = [replace(self, rows=replace(rows, most=None)).clearness(sigma) for rows in (self.rows, most) if rows]
+            return None if None in ends else float(np.sqrt(np.prod(ends)))  # type: ignore[arg-type]  # checked
+        sums = None if self.rows is None else typical_sums(state.query, self.rows.by_cell, self.schema)
+        if sums is None or not is_regression(state.view) or not np.isfinite(sums).all():
+            return None
+        with np.errstate(all="ignore"):
+            model = least_squares(state.query, state.view, sums, np.array([sigma]), self.schema)
+            return model.clearness(state.combined.radius_at(sigma, self._alpha, final=self.target.final) / sigma)
+
     def least_typical(self, sigma: float) -> Cells | None:
         """`typical` if there are as many rows as there may be; None if their number is not a range."""
         most = None if self.rows is None else self.rows.if_most
@@ -119,11 +136,23 @@ class ExpectedErrors:
         radius = CombinedObservations().radius_at(sigma, self._alpha)
         return self._widths(np.full(cells, sigma), np.full(cells, radius))
 
+    def _labels(self, key: tuple[Key, ...], index: int) -> tuple[Label, ...]:
+        """The labels of a number in ``within=``: its group, also as a tuple, and its statistic by each name."""
+        labels: list[Label] = [key, key[0]] if len(key) == 1 else [key] if key else []
+        return (*labels, *[outputs[1][index] for outputs in self._names if outputs])
+
     # --- at one noise scale -----------------------------------------------------------------------------------------
 
     @cached_property
     def _outputs(self) -> tuple[str, tuple[Key, ...]] | None:
         return outputs_of(self.state.view)
+
+    @cached_property
+    def _names(self) -> list[tuple[str, tuple[Key, ...]] | None]:
+        """The outputs by each of their names."""
+        if self._outputs is None or self._outputs[0] != "term":
+            return [self._outputs]
+        return [self._outputs, named_outputs(self.state.query, self.state.view, self.schema)]
 
     @cached_property
     def _n_outputs(self) -> int:
@@ -258,9 +287,3 @@ def known_ranks(errors: Cells | None, state: QueryState, rows: RowCounts | None)
     most = (rows.for_display.by_cell if rows.most is None else rows.most)[list(state.cells), None]
     ranked = np.array([in_rank(state.view) or unit is not None for unit in output_units(state.view) or (None,)])
     return np.where(ranked & (errors > most), np.inf, errors)  # a number of rows that is not known is NaN
-
-
-def _labels(key: tuple[Key, ...], outputs: tuple[str, tuple[Key, ...]] | None, index: int) -> tuple[Label, ...]:
-    """The labels of a number in ``within=``: its group, also as a tuple, and its statistic."""
-    labels: list[Label] = [key, key[0]] if len(key) == 1 else [key] if key else []
-    return (*labels, *([outputs[1][index]] if outputs else []))

@@ -19,7 +19,7 @@ from dpnb._core.pricing.forecasts import known_ranks
 from dpnb._core.pricing.pricer import QueryPricer, refuse_after_final
 from dpnb._core.pricing.public_knowledge import RowCounts, count_code, count_needed, rows_needed
 from dpnb._core.pricing.query_state import QueryState
-from dpnb._core.pricing.typical import TYPICAL, TYPICAL_VALUES
+from dpnb._core.pricing.typical import TYPICAL, typical_words
 from dpnb._plan.description import answer_unit
 from dpnb._plan.measurements import AnyView, ColumnsView, Count, Discovery, PlainView
 from dpnb._plan.plan import Plan, describe_plan, title_of
@@ -34,9 +34,11 @@ from dpnb.mechanisms.calibration import sigma_for
 from dpnb.mechanisms.partition_selection import threshold_for
 from dpnb.render.numbers import describe_error, format_cost, format_number
 from dpnb.results.estimates.expected import RANK, in_rank, output_units, rank_note
+from dpnb.results.estimates.linear import named_outputs
 from dpnb.results.estimates.noisy import Cells
 from dpnb.results.estimates.outputs import outputs_of
 from dpnb.results.preview import GAIN, Amounts, CountNeeded, Preview, Previews, gain
+from dpnb.schema import Key
 
 PICKER_STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 """Shares of the remaining budget that are proposed."""
@@ -167,6 +169,13 @@ class _PreviewedQuery(NotCopyable):
         return None if counted is None else counted.for_display
 
     @cached_property
+    def _outputs(self) -> tuple[str, tuple[Key, ...]] | None:
+        found = outputs_of(self._view)
+        if found is None or found[0] != "term":
+            return found
+        return named_outputs(self._state.query, self._view, self._pricer.tables.schema(self._plan.source))
+
+    @cached_property
     def _rows_in_rank(self) -> RowCounts | None:
         return self._pricer.rows_in_rank(self._state)
 
@@ -196,7 +205,7 @@ class _PreviewedQuery(NotCopyable):
         counted = guarantee.to_filter_loss(cost)
         cost_fraction, after = account.forecast(counted)
         current = errors = self._known(model.current)
-        least, assumed, at_once, is_typical = None, None, None, False
+        least, assumed, at_once, clearness, is_typical = None, None, None, None, False
         if cost.mu_squared:
             scale = _scale(state, total)
             errors, assumed = self._known(model.expected(scale)), forecast.assumption(scale)
@@ -210,7 +219,7 @@ class _PreviewedQuery(NotCopyable):
                     forecast, rows, is_typical = at_typical, at_typical.rows, True
                     errors = typical if errors is None else np.where(np.isfinite(errors), errors, typical)
                     assumed = " and ".join(filter(None, [None if rows is None else rows.assumption, TYPICAL]))
-                    least = self._known(at_typical.least_typical(scale))
+                    least, clearness = self._known(at_typical.least_typical(scale)), at_typical.clearness(scale)
         fits = filter_.admits(counted)
         query = state.query
         discovery = isinstance(plan.aggregation, Discovery)
@@ -226,7 +235,7 @@ class _PreviewedQuery(NotCopyable):
             error_unit=RANK if in_rank(view) else answer_unit(plan.aggregation, view),
             names=() if discovery else tuple([group.name for group in plan.group_by]),
             keys=tuple([query.keys[cell] for cell in state.cells]) if query.keys else ((),),
-            outputs=outputs_of(view),
+            outputs=self._outputs,
             headroom_after=few_digits_down(after) if fits else 0.0,
             fits=fits,
             max_mu=None if fits else account.max_mu(state.known_loss),
@@ -243,6 +252,7 @@ class _PreviewedQuery(NotCopyable):
             count_needed=self._count_needed if forecast.rows_would_help(errors) else None,
             output_units=output_units(view),
             rank_note=rank_note(query),
+            clearness=clearness,
             layout=(view.rows, view.statistics) if isinstance(view, ColumnsView) and view.rows else None,
         )
 
@@ -323,7 +333,7 @@ def _assumption(
         where = " in the smallest group" if plan.group_by else ""
         most = "" if rows.most is None else f" to {np.nanmin(rows.most):,.0f}"
         known = f"about {np.nanmin(rows.by_cell):,.0f}{most} rows{where} ({rows.source})"
-        return f"{known} and {TYPICAL_VALUES}" if is_typical else known
+        return f"{known} and {typical_words(plan.aggregation)}" if is_typical else known
     if errors is None and rows_needed(plan, view) is not None and not isinstance(view, ColumnsView):
         return "the number of rows, of which there is no released count; the interval comes with the answer"
     if errors is None:

@@ -80,6 +80,16 @@ def refuse_request_for_rows(attribute: str, examples: Callable[[], Mapping[str, 
         refusal_for_caller(examples())
 
 
+_COMPARING = ("seaborn.axisgrid", "statsmodels.formula._manager")
+"""Modules that use a table only if it is one of pandas, or look up names of a formula in it, with their own errors."""
+
+
+def refuse_comparison_with_pandas(caller: FrameType, examples: Callable[[], Mapping[str, str]]) -> None:
+    """Refuse by name if the code that asks for the class of a table is that of such a library."""
+    if caller.f_globals.get("__name__") in _COMPARING:
+        refusal_for_caller(examples())
+
+
 # --- what was called, from a traceback --------------------------------------------------------------------------------
 
 

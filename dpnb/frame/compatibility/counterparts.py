@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 
@@ -9,6 +10,7 @@ from dpnb._plan.expressions.dtypes import Categorical, Numeric
 from dpnb._plan.expressions.nodes import Or, columns_of
 from dpnb._plan.expressions.rules import dtype_of
 from dpnb._plan.expressions.text import as_code
+from dpnb._plan.suggestions import did_you_mean
 from dpnb.errors import DpnbError
 from dpnb.frame.compatibility.calls import Call, Unwritten, own_name
 from dpnb.frame.compatibility.remedies import CUT
@@ -193,7 +195,9 @@ def _spread(call: Call) -> str:
 
 
 def _correlations(call: Call) -> str:
-    return f"{call.code('data', 'data_frame', 'frame')}.corr(), whose answer is the matrix of correlations"
+    table = call.value("data", "data_frame", "frame")
+    columns = call.selected(table) if getattr(table._view, "assigned", table) is None else call.written(table)
+    return f"{columns}.corr(), whose answer is the matrix of correlations"
 
 
 # --- regressions and tests --------------------------------------------------------------------------------------------
@@ -223,9 +227,26 @@ def _weights(call: Call) -> str:
     return f", weights={own_name(weights)!r}" if hasattr(weights, "_node") else ""
 
 
+_TRANSFORMED = re.compile(r"(?:np\.|numpy\.)(\w+)\((\w+)\)|I\((\w+)\s*\*\*\s*(\d)\)")
+"""A function of a column, or a power, in a formula."""
+
+
 def _formula(call: Call) -> str:
-    fitted = f"{call.selected(call.value('data'))}.regress({call.code('formula')}{_family(call)}{_weights(call)}"
-    return fitted + _errors(call)
+    table, text, made = call.value("data"), call.value("formula"), {}
+
+    def column(match: re.Match[str]) -> str:
+        function, of, base, power = match.groups()
+        name = f"{function}_{of}" if function else f"{base}_{power}"
+        made[name] = f"np.{function}(df[{of!r}])" if function else f"df[{base!r}] ** {power}"
+        return name
+
+    text, columns = _TRANSFORMED.sub(column, text), table._view.columns
+    frame = call.selected(table)
+    added = ", ".join(f"{name}={code.replace('df[', f'{frame}[')}" for name, code in made.items())
+    frame += f".assign({added})" if made else ""
+    names = [name for name in dict.fromkeys(re.findall(r"[^\W\d]\w*", text)) if name not in (*columns, *made, "C")]
+    missing = "".join(f"; {name!r} is not a column{did_you_mean(name, columns).replace(';', ',')}" for name in names)
+    return f"{frame}.regress({call.written(text)}{_family(call)}{_weights(call)}{_errors(call)}{missing}"
 
 
 def _regression(call: Call) -> str:

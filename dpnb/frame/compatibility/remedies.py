@@ -87,11 +87,13 @@ REMEDIES: dict[str, str] = {
         "is not offered; join tables of a session, or a public table, with df.merge(other, on=...)",
     ),
     **dict.fromkeys(
-        ["melt", "stack", "unstack", "pivot", "wide_to_long", "swaplevel", "droplevel", "reindex", "set_axis",
+        ["melt", "stack", "unstack", "wide_to_long", "swaplevel", "droplevel", "reindex", "set_axis",
          "rename_axis", "insert"],
         "changes the layout of rows, which has no effect on a query; name the columns where they are used, as in "
         "df.groupby({category_name})[{number_name}].mean(), or add one with df.assign(new={number} * 2)",
     ),
+    "pivot": "changes the layout of rows, and needs none: {within}.diff(){within_unit}, or .first() and .last() for "
+             "one row of each; groups have df.groupby({category_name})[{number_name}].mean() and df.pivot_table(...)",
     **dict.fromkeys(
         ["str"], "is for categories and texts; compare other columns with ==, as in {number} == 1, or use .isin([...])"
     ),

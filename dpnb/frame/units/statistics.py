@@ -17,7 +17,7 @@ from dpnb.frame.coerce import as_number
 from dpnb.frame.columns.series import Series
 from dpnb.frame.compatibility.docstrings import Method, describe_options, with_examples
 from dpnb.frame.compatibility.examples import order_name
-from dpnb.frame.compatibility.remedies import OTHER_UNITS
+from dpnb.frame.compatibility.remedies import OTHER_UNITS, RUNS_CODE
 from dpnb.frame.compatibility.unsupported import UnsupportedOperations
 from dpnb.frame.compatibility.verbs import verb_name
 from dpnb.frame.view import TableView, UnitRows
@@ -70,6 +70,13 @@ class UnitStatistics(UnsupportedOperations, Generic[F, R]):
         if template.startswith(OTHER_UNITS):  # the reason of refusals without a unit
             offered = ", ".join(f".{name}()" for name in OF_ROWS)
             return f"is not offered for the rows of one {self._view.unit}; a column has {offered}, .rolling(3).mean()"
+        if template == RUNS_CODE:
+            column = self._selected() or super()._example("[{number_name}]")
+            own = f"df.sort_values({order_name(self._view)}).groupby({self._view.unit!r}){column}"
+            return (
+                f"would run Python on private rows; combine statistics of the rows of one {self._view.unit}, as in "
+                f"own = {own} and (own.last() - own.first()).mean(), or values of each row, as in own.diff().mean()"
+            )
         return super()._example(template)
 
     @property

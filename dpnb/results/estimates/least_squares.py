@@ -31,6 +31,7 @@ R-squared of 0.02 to 0.9; with the variance at the estimate it would be as littl
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -88,6 +89,16 @@ class LeastSquares:
         if not (np.isfinite(self.moments).all() and (scale > 0).all()):
             return False
         return bool(np.linalg.eigvalsh(self.information / np.outer(scale, scale))[0] > 1e-12)
+
+    def clearness(self, z: float) -> float:
+        """How clear the information is of its noise: where it is below about 1, the coefficients are unknown.
+
+        The reciprocal of z noise scales of its determinant, relative to the determinant, to first order.
+        """
+        if not self.is_definite:
+            return 0.0
+        relative = np.einsum("ij,sji->s", np.linalg.inv(self.information), self.changes[:, 1:, 1:])
+        return 1 / (z * math.sqrt(float((relative**2).sum())))
 
     @property
     def weakest(self) -> list[int]:

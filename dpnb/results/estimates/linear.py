@@ -11,10 +11,11 @@ from dpnb._compile.linear import max_rows_in_cell
 from dpnb._plan.expressions.dtypes import Boolean
 from dpnb._plan.expressions.nodes import Arithmetic, AsNumber, Column, Compare, Expression, Literal
 from dpnb._plan.expressions.rules import dtype_of, numeric_dtype_of, public_keys_of
-from dpnb._plan.measurements import AnyView, DeviationProducts, Moments, MomentsView, SlopesView
+from dpnb._plan.measurements import AnyView, DeviationProducts, Moments, MomentsView, SlopesView, is_regression
 from dpnb.results.estimates.estimate import deviation_sums, moment_sums
 from dpnb.results.estimates.least_squares import LeastSquares, Matrix
 from dpnb.results.estimates.noisy import Cells, IntervalArrays, noisy_features
+from dpnb.results.estimates.outputs import outputs_of
 from dpnb.results.estimates.regression import RegressionNumbers, RegressionTerm, TermFactor
 from dpnb.schema import Key, Schema
 
@@ -182,6 +183,13 @@ def terms_of(query: LinearQuery, view: AnyView, schema: Schema) -> tuple[tuple[R
         case DeviationProducts(columns), SlopesView(labels):
             return tuple(_number(*one, schema) for one in zip(columns[1:], labels[1:], strict=True)), labels[0]
     raise TypeError(type(aggregation).__name__)
+
+
+def named_outputs(query: LinearQuery, view: AnyView, schema: Schema) -> tuple[str, tuple[Key, ...]] | None:
+    """As `outputs_of`, with the terms of a regression named as by statsmodels, and not as in its plan."""
+    if not is_regression(view):
+        return outputs_of(view)
+    return "term", tuple(term.name for term in terms_of(query, view, schema)[0])
 
 
 def _outcome_of(query: LinearQuery, view: AnyView) -> Expression:

@@ -209,6 +209,7 @@ class SampledAs:
     z: float  # half-width of its population intervals, in standard deviations
     statistic: Literal["count", "share"] | None = None
     ratio: float | None = None  # of a count or share, if M is not measured: M over that of independent rows, at most
+    unit: str | None = None  # the column of the privacy unit, where it is known
 
 
 def noisy_features(

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnb._plan.suggestions import calling_function, calling_test
+from dpnb._plan.suggestions import calling_function
 from dpnb.errors import AnswerAttributeError, RequestError
 from dpnb.results.display import to_latex, to_markdown, to_picture
-from dpnb.results.tables.index import refuse_drawing
+from dpnb.results.tables.index import refuse_drawing, refuse_test
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -119,12 +119,7 @@ class Exports:
 
     def _refuse_callers(self) -> None:
         """Refuse to be numbers for a test or a table, which would lose the noise, the groups or the intervals."""
-        test = calling_test()
-        if test is not None:
-            raise RequestError(
-                f"{test}: would take {self.description} as exact, and find too much; use .test(...) of the answer, "
-                "which knows of its noise, or .estimate where the numbers themselves are meant"
-            )
+        refuse_test(self)
         refuse_drawing(self)
         library, function = calling_function() or ("", "")
         if library == "pandas" and function in CONSTRUCTORS:

@@ -208,10 +208,12 @@ class Testing(Intervals):
             raise RequestError(f"test: independence is offered for up to {MAX_CELLS:,} cells; got {len(places):,}")
         errors = self._errors(pooled=False)
         if not errors.apart:
+            unit = None if self.sampled is None else self.sampled.unit
+            named = "with the column of privacy_unit= for unit" if unit is None else f"for one row of each {unit}"
             raise RequestError(
                 f"test: a unit may be counted in several cells of {self.description}, so the cells depend on each "
-                "other; count one row of each unit, as in df.drop_duplicates(unit) before the groups, with the "
-                "column of privacy_unit= for unit"
+                f"other; count one row of each, as in df.drop_duplicates({'unit' if unit is None else repr(unit)}) "
+                f"before the groups, {named}"
             )
         order = [places[row, column] for row in rows for column in columns]
         counts, noise, sampling = (array[order].reshape(len(rows), len(columns)) for array in errors[:3])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import numpy as np
 
-from dpnb._plan.suggestions import calling_function, closest
+from dpnb._plan.suggestions import calling_function, calling_test, closest
 from dpnb.errors import AnswerAttributeError, RequestError
 from dpnb.results.estimates.noisy import Cells
 from dpnb.schema import Key, whole_number
@@ -198,6 +198,8 @@ class UnknownNames:
 
         def __getattr__(self, name: str) -> Any:
             own = dir(type(self))
+            if name in ("ndim", "shape"):  # a table of statsmodels asks for them first
+                refuse_test(self)
             if name == "_typ" and calling_function() in (("pandas", "concat"), ("pandas", "merge")):
                 raise RequestError(
                     f"pandas: {self.description} is not a table of pandas; use .to_pandas(), as in "
@@ -222,6 +224,21 @@ class UnknownNames:
                 f"{what}: is not offered by an answer; {hint} gives a pandas DataFrame with the columns "
                 f"{', '.join(columns)}{_pandas_example(name)}"
             )
+
+
+def refuse_test(answer: Any) -> None:
+    """Refuse to be exact numbers for a test of scipy or statsmodels."""
+    test = calling_test()
+    if test is None:
+        return
+    ratio = ""
+    if "Table" in test and len(answer.names) == 2:
+        one, other = answer.names
+        ratio = f"; np.exp of the answer of df.regress('{other} ~ {one}', family='logistic') has the odds ratio"
+    raise RequestError(
+        f"{test}: would take {answer.description} as exact, and find too much; use .test(...) of the answer, which "
+        f"knows of its noise, or .estimate where the numbers themselves are meant{ratio}"
+    )
 
 
 def refuse_drawing(answer: Any) -> None:

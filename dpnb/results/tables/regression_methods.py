@@ -225,7 +225,7 @@ class RegressionMethods:
             df=found.df,
             pvalue=found.pvalue,
             alpha=level,
-            estimate=self[self.outputs[1][chosen[0]]] if single else None,  # type: ignore[index]  # estimates
+            estimate=self[self.outputs[1][chosen[0]]] if single else None,
             notice=self.notice,
         )
 
@@ -328,9 +328,17 @@ class RegressionMethods:
         return 1
 
     def _series(self, values: Cells, name: str | None = None) -> pd.Series:
-        import pandas as pd  # imported when first used
+        from dpnb.results.tables.terms import TermSeries  # imports pandas
 
-        return pd.Series(values, index=self._names, name=name)
+        return TermSeries(values, index=self._names, name=name)
+
+    def __getitem__(self, key: Any) -> Estimates:
+        """One coefficient by the name of its term, as of an answer."""
+        from dpnb.results.tables.terms import term_named  # likewise
+
+        wanted = term_named(key, self.outputs[1]) if isinstance(key, str) else key
+        found: Estimates = super().__getitem__(wanted)  # type: ignore[misc]  # of `Estimates`
+        return found
 
     def _standard_errors(self, verb: str) -> Cells:
         found = self.numbers.standard_errors
