@@ -85,8 +85,8 @@ class Unreleased:
             )
         if self._has_answer():
             raise NotReleasedError(
-                f"{self._query_words()}: this is {self._kind}, not a number; it was released, and .answer is its "
-                f"answer, at no further cost, for example .answer{method}{alternative}"
+                f"{self._query_words()}: this is {self._kind}, not a number; it was released: .answer is its "
+                f"answer, at no further cost{f', for example .answer{method}' if method else ''}{alternative}"
             )
         release = ".release(...)" if self._kind == "a query" else ".release(...) of its query"
         raise NotReleasedError(

@@ -16,7 +16,7 @@ import pandas as pd
 
 from dpnb._backends.text_table import TextTable
 from dpnb._core.ledger_metadata import MOCK_DATA
-from dpnb._core.options import ledger_path
+from dpnb._core.options import checked_sampled, ledger_path
 from dpnb._core.tables import PrivateTables, UnreadTables
 from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb.curator.check_advice import CheckAdvice, about_absent, about_column, about_file, about_units
@@ -113,7 +113,8 @@ def _declared(stated: Declaration) -> tuple[PrivateTables, list[str], LedgerChan
             lambda: Session(UnreadTables(_empty(stated, arguments), MOCK_DATA), **{**arguments, "ledger": MEMORY})
         )
     path = stated.located(lambda: ledger_path(arguments["ledger"], session.name))
-    changes = changes_in(path, session.ledger.created, session.version)
+    sampled = checked_sampled(arguments.get("sampled"))
+    changes = changes_in(path, session.ledger.created, session.version, sampled)
     session.ledger.close()
     warnings_ = [str(one.message) for one in warned if issubclass(one.category, SchemaWarning)]
     return session._core.tables, warnings_, changes

@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from dpnb._core.ledger_metadata import LedgerMetadata
 from dpnb.curator.audit import AuditReplay
 from dpnb.curator.redaction import redacted
 from dpnb.errors import InvalidValueError, printable
@@ -143,11 +144,12 @@ def compare(stated: Report, whole: Ledger) -> Verification:
         computed = build(rows, scope, stated.written, answers=stated.subject.answers)
     with rows_for(whole, scope) as now:
         later = 0 if now is None else now.count - source.rows
+    has_other_words = scope.is_copy and stated.stated != LedgerMetadata.from_dict(whole.metadata, whole.path).stated
     computed, answered = _as_then(stated, computed)
     return Verification(
         source.rows,
         tuple(_differences(msgspec.to_builtins(stated), msgspec.to_builtins(computed))),
-        tuple(_notes(stated, later, answered)),
+        tuple(_notes(stated, later, answered, has_other_words=has_other_words)),
     )
 
 
@@ -172,7 +174,7 @@ def _as_then(stated: Report, computed: Report) -> tuple[Report, int]:
     return msgspec.structs.replace(computed, releases=tuple(map(then, computed.releases))), len(answered)
 
 
-def _notes(stated: Report, later: int, answered: int) -> Iterator[str]:
+def _notes(stated: Report, later: int, answered: int, *, has_other_words: bool) -> Iterator[str]:
     written, now = stated.written, written_now()
     if (written.program, written.version) != (now.program, now.version):
         yield (
@@ -180,6 +182,11 @@ def _notes(stated: Report, later: int, answered: int) -> Iterator[str]:
             "words may differ."
         )
     yield f"When it was written ({written.time}), and by which version, does not follow from the ledger."
+    if has_other_words:
+        yield (
+            "The curator's own words in the ledger are others: an analyst's copy has those of when it was opened, or "
+            "none, which no row shows."
+        )
     if later > 0:
         yield f"The ledger has {later:,} later row{'s' if later != 1 else ''}, which the statement is not about."
     if answered:

@@ -8,6 +8,9 @@ ledger, written when it is first redacted.  So redacting again gives the same ro
 them: a head that somebody has noted stays in the chain.
 
 The hashes of the whole ledger are left out: a row's is no secret for who can guess a name in it.
+
+What follows from answers stays: costs, plans that quote them, and the end of a scan above a threshold, which is its
+last positive answer.  All of it is covered by the guarantee, as the answers are.
 """
 
 from __future__ import annotations

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 
 from dpnb._core.accountant.accountant import Accountant
-from dpnb._core.accountant.declaring import declared_next
+from dpnb._core.accountant.parameters import with_sampled
 from dpnb._core.ledger_metadata import NOISE, LedgerMetadata, differences
 from dpnb.accounting.exact import decimal_up
 from dpnb.errors import DpnbError, printable
@@ -31,7 +32,7 @@ class LedgerChanges:
     refusal: str | None = None  # why it could not be opened
 
 
-def changes_in(path: str, wanted: Declared, version: str) -> LedgerChanges | None:
+def changes_in(path: str, wanted: Declared, version: str, sampled: Fraction | None = None) -> LedgerChanges | None:
     """What a session that declares `wanted` for a version would change in a ledger; None if there is none yet."""
     if path == MEMORY or not Path(path).exists():
         return None
@@ -40,7 +41,7 @@ def changes_in(path: str, wanted: Declared, version: str) -> LedgerChanges | Non
         wanted = Declared({**wanted.metadata, "noise": real}, wanted.parameters)
     try:
         with closing(Ledger.read_only_copy(path)) as ledger:
-            after = declared_next(ledger, wanted, version)
+            after = with_sampled(ledger, wanted, sampled, version)
             return LedgerChanges(path, tuple(map(printable, _sentences(ledger, after, version))))
     except DpnbError as error:
         return LedgerChanges(path, (), printable(str(error)))

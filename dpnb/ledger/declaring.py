@@ -9,7 +9,7 @@ from typing import Any
 from dpnb.ledger.chain import ChainHead
 from dpnb.ledger.charge import REQUESTS, VERSION, Charge
 from dpnb.ledger.connection import refuse_unreadable
-from dpnb.ledger.declared import Declared, refuse_replaced
+from dpnb.ledger.declared import Declared, extends, refuse_replaced
 from dpnb.ledger.queries import DeclarationChange, LedgerQueries
 
 
@@ -39,10 +39,10 @@ class DeclaringLedger(LedgerQueries):
         self._declared, self._version = declared, version
         self._returns = declared != known and declared == self.declared_at_last_request(version)
         if declared != known and not self._returns:
-            self._note_declared()
+            self._note_declared(declared)
 
-    def _note_declared(self) -> None:
-        self.note(VERSION, self._version, {name: dict(one) for name, one in self.opened._asdict().items()})
+    def _note_declared(self, declared: Declared) -> None:
+        self.note(VERSION, self._version, {name: dict(one) for name, one in declared._asdict().items()})
 
     def declare_again(self) -> None:
         """Declare what this session returns to now, before its first charge."""
@@ -53,8 +53,16 @@ class DeclaringLedger(LedgerQueries):
         """Declare what a row of a kind is about, if this session returns to it; refuse what others have replaced."""
         if self._returns:
             if kind in REQUESTS and not self._has_returned:
-                self._has_returned = True
-                self._note_declared()
+                self._return()
         elif kind != VERSION and self._declared is not None:
             refuse_replaced(self.path, self._declared, self.declared)
             self._agreed = self._followed
+
+    def _return(self) -> None:
+        """Declare the version again, with the columns that others have added to it since this session was opened."""
+        now, own = self.declared, self.declared_at_last_request(self._version) or self.opened
+        declared = now if extends(now, own) else own
+        refuse_replaced(self.path, self.opened, declared)
+        self._has_returned = True
+        if declared != now:
+            self._note_declared(declared)

@@ -116,8 +116,9 @@ class AnalystSession(NotCopyable):
 def known_of(ledger: Ledger, part: Grant | None) -> tuple[dict[str, str], dict[str, str]]:
     """What an analyst knows as the metadata and parameters of the ledger: in reserved mode, of the own ceiling only."""
     known = ledger.opened  # another session may have declared something else since
-    words = {name: text for name, text in ledger.metadata.items() if name == STATED}
-    metadata = {**known.metadata, **words}
+    metadata, words = dict(known.metadata), ledger.stated()
+    if words is not None:
+        metadata[STATED] = words
     if part is None or part.mode != "reserved":
         return metadata, dict(known.parameters)
     return {**metadata, "budget": json.dumps(part.budget.to_json())}, dict(part.parameters)

@@ -28,11 +28,12 @@ from dpnb.accounting.losses import PureGDP
 from dpnb.curator import redaction
 from dpnb.curator.disclosure import report_of, verify
 from dpnb.curator.redaction import RedactedCopy, redact
-from dpnb.errors import LedgerError
+from dpnb.errors import InvalidValueError, LedgerError
 from dpnb.ledger import Ledger, RequestOrigin, node_of, requested_by
 from dpnb.ledger import charge as row
 from dpnb.ledger.chain import chain_start
 from dpnb.ledger.shared_rows import SharedRows
+from dpnb.session.disclosure.together import sum_of
 from ledger.rows import tamper
 from ledger.test_format import asked
 from remote.people import connected, people
@@ -348,6 +349,15 @@ def test_a_kind_of_row_that_is_not_known_is_refused(tmp_path: Path, monkeypatch:
     with closing(Ledger.read_only_copy(session.ledger.path)) as ledger, pytest.raises(LedgerError):
         RedactedCopy(ledger, b"key")
     assert dpnb.__version__
+
+
+def test_a_redacted_ledger_is_not_added_to_the_whole_one(office: Office, tmp_path: Path) -> None:
+    """Its first row has another hash, since that is about a person."""
+    _, redacted_ledger = given(office.path, tmp_path)
+    other = Office(tmp_path / "other.dpnb").path
+    with pytest.raises(InvalidValueError, match=r"must be another ledger than"):
+        sum_of([office.path, redacted_ledger], same_unit=True)
+    assert len(sum_of([other, redacted_ledger], same_unit=True).ledgers) == 2
 
 
 # --- every kind of row, and a ledger that is in use -------------------------------------------------------------------

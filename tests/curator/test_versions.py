@@ -56,6 +56,8 @@ def test_what_a_new_version_changes_is_said_before(tmp_path: Path) -> None:
     told, made = changes(tmp_path, "2025", 110, "2025-12-31")
     assert not made.fine
     assert "version '2025' of its table was used with another declaration" in faults(made)
+    _, made = changes(tmp_path, "2026", 110, "2026-12-31", "sampled = 0.5\n")
+    assert "sampled: the ledger was created with sampled='population'" in faults(made)
     told, made = changes(tmp_path, "2026", 110, "2026-12-31")
     assert made.fine
     for part in (

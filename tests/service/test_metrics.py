@@ -11,9 +11,10 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
+from dpnb.errors import LedgerError
 from dpnb.service.access import tokens
 from dpnb.service.access.tokens import Role, new_token
-from dpnb.service.monitoring.metrics import Metrics
+from dpnb.service.monitoring.metrics import FOLLOWED, Metrics
 from dpnb.service.served import Rules
 from service.cockpits import ORIGIN, Opened, built, run_cockpit
 
@@ -85,3 +86,15 @@ def test_exact_durations_are_for_curators_and_their_monitor(role: Role, tmp_path
         assert (await client.get("/metrics", headers=headers)).status_code == 401
 
     run_cockpit(tmp_path, scenario)
+
+
+def test_a_ledger_that_cannot_be_read_hides_no_figure_of_another_table() -> None:
+    def lost() -> float:
+        raise LedgerError("ledger: was replaced")
+
+    metrics = Metrics()
+    for table, read in (("lost", lost), ("people", lambda: 0.5)):
+        metrics.follow(table, dict.fromkeys(FOLLOWED, read))
+    text = bytes(asyncio.run(metrics.reply()).body).decode()
+    assert 'dpnb_headroom{table="lost"} NaN' in text
+    assert 'dpnb_headroom{table="people"} 0.5' in text

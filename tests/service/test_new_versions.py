@@ -209,3 +209,26 @@ def test_a_served_table_is_described_as_it_was_opened(start: Any, tmp_path: Path
     assert float(table.session.frame["age"].mean().release(mu="0.05")) == float(answer)
     with pytest.raises(LedgerError, match=r"declaration was changed by another session.*nothing was charged"):
         table.session.frame["age"].mean().release(mu="0.1")
+
+
+@pytest.mark.parametrize("division", [RESERVED, POOLED], ids=["reserved", "pooled"])
+def test_analysts_of_a_served_table_have_the_words_and_the_label(division: DivisionSettings, tmp_path: Path) -> None:
+    words: dict[str, Any] = {"statement": {"title": "Stays"}, "unit_label": "patient"}
+    session = dpnb.Session(
+        ROWS, name="people", budget=dpnb.Budget.gdp(2), schema=OLD, ledger=tmp_path / "people.dpnb", **words
+    )
+    token = new_token(tmp_path / "tokens.json", "ana")
+    with running(tmp_path, session, division) as (address, one):
+        remote = dpnb.connect(address, "people", token=token)
+        remote.frame.count().release(mu="0.05")
+        report = remote.report()
+        assert report.stated == session.report().stated is not None
+        assert "one patient" in remote.guarantee
+        report.save(tmp_path / "with.json")
+        remote._core.account.ledger._stated = None  # somebody leaves them out
+        remote.report().save(tmp_path / "without.json")
+        remote.close()
+        one.tables["people"].table.close()
+    found = [verify(str(tmp_path / f"{name}.json"), str(tmp_path / "people.dpnb")) for name in ("with", "without")]
+    assert [one.is_fine for one in found] == [True, True]
+    assert ["own words" in " ".join(one.notes) for one in found] == [False, True]

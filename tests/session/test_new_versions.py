@@ -24,6 +24,7 @@ from dpnb.curator.disclosure import report_of, verify
 from dpnb.errors import BudgetExceeded, DpnbError, LedgerError, MechanismClosed
 from dpnb.ledger import Ledger
 from dpnb.ledger.charge import COLUMNS, VERSION, chained_hash, result_hash
+from dpnb.ledger.declaring import DeclaringLedger
 from dpnb.ledger.queries import LedgerQueries
 from dpnb.session.snapshot import snapshot
 
@@ -164,6 +165,15 @@ def test_the_unused_declaration_of_a_new_version_may_still_change(opened: Open, 
     with pytest.raises(LedgerError, match=r"high=110\.0"):
         opened({**NEW, "age": dpnb.Bounded(0, 110)}, version="2026")
     assert audit(tmp_path / "clinic.dpnb").problems == ()
+
+
+def test_a_session_that_is_refused_declares_nothing(opened: Open) -> None:
+    session = opened()
+    session.frame.count().release(mu="0.1")
+    with pytest.raises(LedgerError, match="sampled: the ledger was created with sampled='population'"):
+        opened(NEW, version="2026", sampled=0.5)
+    assert kinds(session) == ["release"]
+    session.frame["age"].mean().release(mu="0.1")  # is not ended by it
 
 
 def test_a_crash_while_a_version_is_declared_leaves_the_ledger_as_it_was(
@@ -397,6 +407,42 @@ def test_reading_an_old_version_changes_nothing_and_its_first_charge_declares_it
     with pytest.raises(LedgerError, match="declaration was changed by another session"):
         back.frame.count().release(mu="0.2")
     assert audit(tmp_path / "clinic.dpnb").problems == ()
+
+
+def _returns_alone(ledger: DeclaringLedger) -> None:
+    """The control: declares what the session was opened with, whatever others have added since."""
+    ledger._has_returned = True
+    ledger._note_declared(ledger.opened)
+
+
+@pytest.mark.parametrize("is_broken", [False, True])
+def test_two_sessions_that_return_to_a_version_keep_the_columns_that_one_adds(
+    is_broken: bool, opened: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = {"age": OLD["age"]}
+    opened(small).frame.count().release(mu="0.1")
+    opened(NEW, version="2026").frame.count().release(mu="0.1")
+    first, second = opened(small), opened(OLD)
+    if is_broken:
+        monkeypatch.setattr(DeclaringLedger, "_return", _returns_alone)
+    second.frame.groupby("ward").size().release(mu="0.1")
+    first.frame["age"].sum().release(mu="0.1")  # was opened before that
+    assert bool(audit(tmp_path / "clinic.dpnb").problems) == is_broken
+    if not is_broken:
+        second.frame.groupby("ward")["age"].mean().release(mu="0.1")  # is not ended by it
+
+
+def test_under_individual_accounting_a_session_does_not_return_without_added_columns(opened: Open) -> None:
+    """What each unit has paid is computed from all requests, also those that use these columns."""
+    small, each = {"age": OLD["age"]}, {"accounting": "individual", "on_exhausted": "skip"}
+    opened(small, **each).frame.count().release(mu="0.1")
+    opened(NEW, version="2026", **each).frame.count().release(mu="0.1")
+    first, second = opened(small, **each), opened(OLD, **each)
+    second.frame.groupby("ward").size().release(mu="0.1")
+    with pytest.raises(LedgerError, match=r"schema was extended by another session.*nothing was charged"):
+        first.frame["age"].sum().release(mu="0.1")
+    assert kinds(first)[-1] == "release"
+    assert len(first.ledger.charges()) == 5
 
 
 def test_a_version_with_the_same_columns_goes_on_with_its_sub_sessions(opened: Open) -> None:

@@ -141,7 +141,9 @@ def test_rows_from_before_the_first_request_show_that_a_budget_was_set_beforehan
     first = ledger(tmp_path / "a.dpnb", 0.1)
     found = sum_of([first, second], same_unit=True)
     assert found.late == ()
-    assert "Each budget was in a row of its ledger before the first request" in " ".join(sum_text(found).split())
+    assert "No ledger had a request before the budget of each other one was in a row." in " ".join(
+        sum_text(found).split()
+    )
 
 
 def test_a_budget_that_was_changed_counts_from_the_change(tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ class Accountant:
         parameters = computed_parameters(guarantee, public_size, sampled=sampled or Fraction(0))
         ledger = Ledger(path, metadata, parameters, version, partial(with_sampled, sampled=sampled, version=version))
         try:
-            return cls(ledger, BudgetTree(ledger), ROOT, *stored_parameters(ledger.parameters, guarantee, sampled))
+            return cls(ledger, BudgetTree(ledger), ROOT, *stored_parameters(ledger.parameters, guarantee))
         except BaseException:
             ledger.close()
             raise

@@ -58,26 +58,26 @@ def sampled_of(parameters: Mapping[str, str]) -> Fraction:
 
 
 def with_sampled(ledger: LedgerQueries, wanted: Declared, sampled: Fraction | None, version: str) -> Declared:
-    """What a ledger declares from now on; before its first request also with another declaration of `sampled`."""
+    """What a ledger declares from now on; before its first request also with another declaration of `sampled`.
+
+    Afterwards another one is refused, before anything is written; None is none.
+    """
     metadata, parameters = declared_next(ledger, wanted, version)
-    if sampled is None or sampled == sampled_of(parameters) or ledger.declared_at_last_request() is not None:
+    if sampled is None or sampled == (known := sampled_of(parameters)):
         return Declared(metadata, parameters)
+    if ledger.declared_at_last_request() is not None:
+        raise LedgerError(
+            f"sampled: the ledger was created with sampled={sampled_text(known)}, as its disclosure statement says; "
+            f"got {sampled_text(sampled)}; leave it out, or use another ledger"
+        )
     others = {name: text for name, text in parameters.items() if name != "sampled"}
     return Declared(metadata, {**others, **({"sampled": to_text(sampled)} if sampled else {})})
 
 
 def stored_parameters(
-    parameters: Mapping[str, str], guarantee: PrivacyGuarantee, sampled: Fraction | None = None
+    parameters: Mapping[str, str], guarantee: PrivacyGuarantee
 ) -> tuple[PrivacyGuarantee, MixtureOdometer, int | None]:
-    """The guarantee with the stored parameters, the odometer in its initial state, and the public number of units.
-
-    Another declaration `sampled` than the stored one is refused; None is none.
-    """
-    if sampled is not None and sampled != (known := sampled_of(parameters)):
-        raise LedgerError(
-            f"sampled: the ledger was created with sampled={sampled_text(known)}, as its disclosure statement says; "
-            f"got {sampled_text(sampled)}; leave it out, or use another ledger"
-        )
+    """The guarantee with the stored parameters, the odometer in its initial state, and the public number of units."""
     with refuse_unreadable("the parameters"):
         restored = guarantee.with_parameters(parameters)
         gamma = Fraction(float.fromhex(parameters["odometer_gamma"]))

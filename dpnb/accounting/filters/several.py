@@ -46,7 +46,7 @@ from dpnb.accounting.filters.gdp import GDPFilter
 from dpnb.accounting.filters.protocol import Filter
 from dpnb.accounting.filters.renyi import RDPFilter
 from dpnb.accounting.filters.zcdp import ZCDPFilter
-from dpnb.accounting.losses import RDP, ZCDP, GaussianLoss, PureGDP
+from dpnb.accounting.losses import RDP, ZCDP, PureGDP
 from dpnb.accounting.losses.gaussian import as_amount
 
 
@@ -84,8 +84,7 @@ def _own_sum(sessions: Sequence[Guaranteed]) -> Filter | None:
     names = {one.name for one in sessions}
     budgets = [one.filter.budget for one in sessions]
     if names == {GDPFilter.name}:
-        amounts = [as_amount(budget) for budget in budgets if isinstance(budget, GaussianLoss)]
-        return GDPFilter.from_loss(PureGDP.of(*_summed(one.parts for one in amounts)))
+        return GDPFilter.from_loss(PureGDP.of(*_summed(as_amount(budget).parts for budget in budgets)))
     if names <= {*ZCDPFilter.counted_filters}:
         return ZCDPFilter(0).with_budget(ZCDP.of(*_summed(convert(budget, ZCDP).parts for budget in budgets)))
     orders = {budget.orders for budget in budgets if isinstance(budget, RDP)}

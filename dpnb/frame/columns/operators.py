@@ -74,7 +74,7 @@ class ColumnOperators(UnsupportedOperations):
         return False
 
     def _grouping(self) -> str:
-        """The groups as a message writes them after another column, ``.groupby(df['plan'])``; empty without groups."""
+        """The other groups as a message writes them after a column, ``.groupby(df['plan'])``; empty without them."""
         return ""
 
     def _refuse_groups(self, where: str) -> None:

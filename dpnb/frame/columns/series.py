@@ -226,9 +226,10 @@ class GroupedSeries(Series):
         return True
 
     def _grouping(self) -> str:
-        levels = [own_words(level.expression, self._view) for level in self._by]
+        others = [level.expression for level in self._by if level.expression != self._node]
+        levels = [own_words(expression, self._view) for expression in others]
         listed = ", ".join(levels)
-        return f".groupby({listed})" if len(levels) == 1 else f".groupby([{listed}])"
+        return listed and (f".groupby({listed})" if len(levels) == 1 else f".groupby([{listed}])")
 
     def _new(self, node: Expression) -> Any:
         raise PlanError(

@@ -7,12 +7,15 @@ an analyst.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 from starlette.responses import Response
 
 from dpnb.copying import NotCopyable
+from dpnb.errors import DpnbError
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 """The media type of the format."""
@@ -67,9 +70,12 @@ class Metrics(NotCopyable):
         self._limited.labels(limit).inc()
 
     def follow(self, table: str, reads: Mapping[str, Callable[[], float]]) -> None:
-        """Read the state of a table and of its queue, by the names in `FOLLOWED`, whenever the figures are read."""
+        """Read the state of a table and of its queue, by the names in `FOLLOWED`, whenever the figures are read.
+
+        A figure that cannot be read, for example of a ledger that was replaced, is NaN, and hides no other one.
+        """
         for name, gauge in self._followed.items():
-            gauge.labels(table).set_function(reads[name])
+            gauge.labels(table).set_function(partial(_figure, reads[name]))
 
     async def reply(self, *_: object) -> Response:
         """All figures as they are now; reads ledgers, in another thread."""
@@ -79,3 +85,10 @@ class Metrics(NotCopyable):
         """Read the state of a table no longer: its ledger is closed."""
         for gauge in self._followed.values():
             gauge.remove(table)
+
+
+def _figure(read: Callable[[], float]) -> float:
+    try:
+        return read()
+    except (DpnbError, OSError):
+        return math.nan

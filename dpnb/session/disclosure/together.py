@@ -25,7 +25,7 @@ from dpnb.accounting.filters.several import Guaranteed, Together, guaranteed_tog
 from dpnb.errors import InvalidValueError, printable
 from dpnb.ledger import Ledger
 from dpnb.ledger.chain import ChainHead, chain_start
-from dpnb.ledger.charge import ACT, CLOSE, REQUESTS, VERSION
+from dpnb.ledger.charge import ACT, REQUESTS, VERSION
 from dpnb.results.disclosure.parts import Written
 from dpnb.results.disclosure.stated import Stated
 from dpnb.session.disclosure.building import written_now
@@ -64,6 +64,8 @@ class AddedLedger:
     last: ChainHead
     start: str  # hash before the first row
     first: str | None  # that of the first row
+    began: str | None  # time of the first row, also in a redacted copy
+    is_redacted: bool
     set_at: str | None  # time of the first row with this budget
     answered_at: str | None  # time of the first request
     may_lack: bool  # whether it was accepted as a ledger that may be an older copy
@@ -125,7 +127,7 @@ def _read(path: str) -> AddedLedger:
         epsilon = exact(own) if budget.epsilon is None else min(budget.epsilon, exact(own))
         rows, times = ledger.summaries(), ledger.times()
         first = ledger.stored([1], ("hash",)) if rows else []
-        asked = next((one.id for one in rows if one.kind in REQUESTS and one.kind != CLOSE), None)
+        asked = next((one.id for one in rows if one.kind in REQUESTS), None)
         return AddedLedger(
             path=path,
             name=metadata.name,
@@ -137,6 +139,8 @@ def _read(path: str) -> AddedLedger:
             last=ledger.last,
             start=chain_start(path, *ledger.created).hash,
             first=str(first[0]["hash"]) if first else None,
+            began=times.get(1),
+            is_redacted=ledger.is_redacted,
             set_at=times.get(_row_of_budget(ledger)),
             answered_at=None if asked is None else times[asked],
             may_lack=any(one.kind == ACT and (one.launch or {}).get("act") == LEDGER_RESTORED for one in rows),
@@ -171,7 +175,8 @@ def _is_late(one: AddedLedger, other: AddedLedger) -> bool:
 
 def _refuse_same(one: AddedLedger, other: AddedLedger) -> None:
     has_none = None in (one.first, other.first)
-    if (one.start, one.first) != (other.start, other.first) and not (has_none and one.start == other.start):
+    is_redacted = one.is_redacted != other.is_redacted and one.began == other.began  # whose rows have other hashes
+    if one.start != other.start or not (one.first == other.first or has_none or is_redacted):
         return
     last = max(one, other, key=lambda ledger: ledger.last.number)
     begin = "have the same declaration, and one has no row by which they differ" if has_none else "begin with one row"
@@ -274,7 +279,7 @@ def _set(found: LedgerSum) -> Iterator[str]:
     clocks = "The times are those of the rows, as the clocks of the machines had them."
     if not found.late:
         yield (
-            "Each budget was in a row of its ledger before the first request to any other one. So the sum is a promise "
+            "No ledger had a request before the budget of each other one was in a row. So the sum is a promise "
             "that was made beforehand, as long as no budget was chosen, or kept, because of what another ledger had "
             f"answered. {clocks}"
         )
