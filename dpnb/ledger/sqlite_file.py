@@ -257,6 +257,8 @@ class SqliteFile:
             return f"another kernel has held it for {BUSY_SECONDS:.0f} seconds; interrupt or restart that kernel"
         if code == sqlite3.SQLITE_INTERRUPT:
             return "reading it takes more work than any ledger of its size needs; restore it from a copy"
+        if code == sqlite3.SQLITE_CORRUPT:
+            return "keep the file, and put its newest copy in its place; a new ledger would be a second budget"
         if self._copied and Path(f"{self.path}-journal").exists():
             return "a crash has interrupted a charge; open its session once, which repairs it"
         if self._copied:

@@ -99,8 +99,11 @@ def decide(
         _say(lines_text([*_request_lines(one), *_effect(one, act)]))
         if not is_confirmed:
             confirm("Approve it?" if isinstance(act, Approve) else "Decline it?", "request")
-        after = next((one for one in send_act(channel, table, act).requests if one.number == number), one)
-    return lines_text([_decided_line(after)])
+        state = send_act(channel, table, act)
+    after = next((one for one in state.requests if one.number == number), one)
+    caps = [part.cap or part.ceiling for part in state.parts if (part.level, part.name) == ("analyst", one.analyst)]
+    now = [f"the cap of {one.analyst} is now {exact(cap)}" for cap in caps] if isinstance(act, Approve) else []
+    return lines_text([*now, _decided_line(after)])
 
 
 def confirm(question: str, what: str) -> None:

@@ -35,7 +35,11 @@ def run_service(path: str, *, check_only: bool, restored: bool = False) -> tuple
 
 def make_token(path: str, name: str, expires: str | None, role: Role) -> tuple[str, int]:
     """Make a token; returns it with the instructions."""
-    token = new_token(read_settings(path).tokens, name, expires, role)
+    file, time = read_settings(path).tokens, now()
+    token = new_token(file, name, expires, role)
+    valid = sum(one.name == name and one.is_valid(time) for one in read_tokens(file))
+    if valid > 1:
+        sys.stderr.write(f"{name} has {valid} valid tokens now; python -m dpnb token revoke {name} takes all back.\n")
     sys.stderr.write(
         f"The token of {name}, which is not shown again. Send it to {name} as you would send a password. It is given "
         "in the environment variable DPNB_TOKEN or at the prompt of dpnb.connect, never in a notebook:\n"

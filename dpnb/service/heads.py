@@ -137,12 +137,15 @@ def _refusal(file: HeadFile, path: str, rows: int, known: ChainHead | None) -> s
     if known is None:
         return (
             f"ledger {path!r}: has rows, and the file that names its last one is missing or damaged: "
-            f"{str(file.path)!r}; if the service was moved, move that file too; otherwise, as after an upgrade, make "
-            f"sure that this is the newest ledger, and start once with {RESTORED}, which the ledger records"
+            f"{str(file.path)!r}; if the service was moved, move that file too, under this name; otherwise, as after "
+            f"an upgrade, make sure that this is the newest ledger, and start once with {RESTORED}, which the ledger "
+            "records"
         )
+    fault = "the file is missing or empty"
+    if rows:
+        fault = f"it has {rows} rows without that one, so that it is an older copy or another ledger"
     return (
-        f"ledger {path!r}: must contain row {known.number} as the service has written it; it has {rows} rows without "
-        "that one, so that it is an older copy or another ledger, and what was charged since could be spent again; put "
-        f"the newest ledger back; if it is lost, start once with {RESTORED}, which the ledger records, and count what "
-        "is missing as spent"
+        f"ledger {path!r}: must contain row {known.number} as the service has written it; {fault}, and what was "
+        f"charged since could be spent again; put the newest ledger back; if it is lost, start once with {RESTORED}, "
+        "which the ledger records, and count what is missing as spent"
     )

@@ -65,7 +65,8 @@ def refuse_other_contents(ledger: Ledger, version: str, digests: Mapping[str, st
         names = ", ".join(changed) or "the table"
         raise InvalidValueError(
             f"version: must be changed, since the data of {names} changed after {version!r} was first used with this "
-            "ledger; nothing was charged; put the old file back, or give another version in the declaration"
+            "ledger, also if nothing was asked about it; nothing was charged; put the old file back, or give another "
+            "version in the declaration"
         )
 
 

@@ -145,6 +145,15 @@ def test_reading_a_whole_ledger_takes_a_small_part_of_the_limit(path: Path) -> N
     assert 0 < steps < connection.STEPS_PER_BYTE * path.stat().st_size / 5
 
 
+def test_a_damaged_ledger_is_kept_and_not_replaced_by_a_new_one(path: Path) -> None:
+    filled(path)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) * 2 // 3])
+    with pytest.raises(LedgerError, match=r"keep the file, .* a new ledger would be a second budget") as refused:
+        Ledger(path, METADATA)
+    assert "does not exist yet" not in str(refused.value)
+
+
 # --- what is shown --------------------------------------------------------------------------------------------------
 
 

@@ -100,6 +100,7 @@ def test_a_decision_is_confirmed_once(terminal: Terminal, monkeypatch: pytest.Mo
     assert shown.count("Approve it?") == 1
     assert shown.rstrip().endswith("a start")
     assert "approved in part by carl, mu=0.1 added to the cap until 20" in shown
+    assert "the cap of ana is now mu=" in shown
     assert "must be that of a pending request" in terminal.run("approve", number, "--yes", code=2)
 
 

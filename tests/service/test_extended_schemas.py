@@ -63,7 +63,7 @@ def test_a_new_column_is_there_after_a_restart(served: Any) -> None:
     assert list(table.session.schema) == list(ana.session.schema) == ["age", "cost"]
     assert rows(served(AGE + COST, division=RESERVED)) == [*before, VERSION, "release"]
     table = served(AGE + COST, division=RESERVED)
-    assert "declaration of the table" in [row.words for row in audit_page(table, 0, 100).rows]
+    assert "declaration of the table for version '1'" in [row.words for row in audit_page(table, 0, 100).rows]
     found = audit(table.session.ledger.path).problems  # the tests charge without a request to the service
     assert all(one.endswith("by a local session.") for one in found)
 

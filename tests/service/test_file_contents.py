@@ -252,7 +252,9 @@ def test_nobody_is_shown_a_digest(tmp_path: Path, capsys: pytest.CaptureFixture[
             report_of(str(ledger)).to_json(),
         ]
         assert [row["kind"] for row in analyst.rows.after(0, 100)] == ["release"]
-        assert audit_page(table, 0).rows[0].words == "files of the table"  # an auditor sees that there is a row
+        assert (
+            audit_page(table, 0).rows[0].words == "files of the table for version '1'"
+        )  # an auditor sees that there is a row
     finally:
         table.close()
     report = tmp_path / "report.json"

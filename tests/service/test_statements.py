@@ -27,6 +27,10 @@ def test_the_curator_verifies_the_statement_that_an_analyst_hands_over(
 ) -> None:
     curator = Curator(tmp_path_factory.mktemp("s"))
     curator.settings.write_text(curator.settings.read_text("utf-8") + DIVISIONS[mode], "utf-8")
+    declaration = curator.folder / "people.toml"
+    declaration.write_text(
+        f'unit_label = "patient"\nstatement.title = "Stays"\n{declaration.read_text("utf-8")}', "utf-8"
+    )
     tokens = {"ana": curator.token, "bob": new_token(curator.folder / "tokens.json", "bob")}
     given: Path = curator.folder / "statement.html"
     with curator.served():
@@ -35,6 +39,9 @@ def test_the_curator_verifies_the_statement_that_an_analyst_hands_over(
         sessions["bob"].frame["age"].sum().release(mu=0.2)
         sessions["ana"].frame.count().release(mu=0.1)
         statement = sessions["ana"].report()
+        assert "one patient" in sessions["ana"].guarantee
+        assert statement.stated is not None
+        assert statement.stated.text.title == "Stays"
         statement.save(given)
         sessions["bob"].frame.count().release(mu=0.15)
         for session in sessions.values():

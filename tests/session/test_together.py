@@ -55,6 +55,16 @@ def test_the_sum_is_that_of_the_whole_budgets(two: tuple[str, str]) -> None:
 # --- the unit ---------------------------------------------------------------------------------------------------------
 
 
+def test_the_ledgers_and_the_unit_are_named_in_the_words_of_the_curator(tmp_path: Path) -> None:
+    words = {"statement": {"title": "Stays in hospitals"}, "unit_label": "patient"}
+    first, second = ledger(tmp_path / "a.dpnb", 0.1, **words), ledger(tmp_path / "b.dpnb", 0.1)
+    text = " ".join(sum_text(sum_of((first, second), same_unit=True)).split())
+    assert "Stays in hospitals: clinic (" in text
+    assert "One unit (one patient), which is named by column 'person'" in text
+    other = ledger(tmp_path / "c.dpnb", 0.1, unit_label="person")
+    assert "One unit, which" in sum_text(sum_of((first, other), same_unit=True))  # they differ
+
+
 def test_only_the_curator_says_that_the_unit_is_the_same(two: tuple[str, str]) -> None:
     with pytest.raises(InvalidValueError, match=r"column 'person'; .*column 'person'; if .*say so with --same-unit"):
         sum_of(two, same_unit=False)

@@ -121,8 +121,8 @@ def _refuse(ledger: LedgerQueries, found: list[Difference]) -> None:
         words = in_short([one.words for one in found if one.name == name])
         raise LedgerError(
             f"ledger {ledger.path!r}: was created for another {name}; {words}; once something was charged, this stays: "
-            "declare it as the ledger has it, or give this session another ledger= (its budget is then spent in "
-            "addition)"
+            "declare it as the ledger has it, put the right file back if it is the ledger of another table, or give "
+            "this session another ledger= (its budget is then spent in addition)"
         )
 
 

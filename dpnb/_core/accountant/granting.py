@@ -217,7 +217,7 @@ def _refuse_too_large(account: Accountant, level: Level, name: str, amount: Pure
             f"{amount.format(up=True, with_delta=True)}; lower it"
         )
     if not (amount.mu_squared or amount.epsilon):
-        raise InvalidValueError(f"{level} {name}: must have a part of the budget; got none; revoke its access instead")
+        raise InvalidValueError(f"{level} {name}: must get an amount larger than 0; got 0; revoke the part instead")
 
 
 def unreserved(account: Accountant, project: Grant | None = None, outside: Limit | None = None) -> PureGDP:

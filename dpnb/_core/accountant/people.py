@@ -40,8 +40,9 @@ def add_analyst(account: Accountant, name: str, project: str | None, amount: Pur
         if known is not None and not known.is_handed_over:
             if not known.is_removed or amount is not None:
                 raise InvalidValueError(
-                    f"analyst {name}: has a part of the budget already, which is fixed; leave out project and amount "
-                    "for somebody who was removed, and move the cap of the others"
+                    f"analyst {name}: has a part of the budget already, which is fixed; to let somebody back who was "
+                    "removed, leave project and amount out; to give more, move the cap, or add a part under another "
+                    f"name, such as {name}-2"
                 )
             write_act(account, node_of(known.id), version, {"act": "restore"})
             return

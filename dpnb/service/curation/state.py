@@ -306,7 +306,8 @@ def words_of(account: Accountant, charge: Charge) -> str:
     if charge.kind == SELECTION:
         return shortened_words(launch_text.of(charge), plan_of(charge))
     if charge.kind in ABOUT_TABLE_WORDS:
-        return ABOUT_TABLE_WORDS[charge.kind]
+        of = f" for version {charge.table_version!r}" if charge.kind in (TABLE_FILES, VERSION) else ""
+        return f"{ABOUT_TABLE_WORDS[charge.kind]}{of}"
     return launch_text.of(charge)
 
 

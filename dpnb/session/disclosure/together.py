@@ -27,6 +27,7 @@ from dpnb.ledger import Ledger
 from dpnb.ledger.chain import ChainHead, chain_start
 from dpnb.ledger.charge import ACT, REQUESTS, VERSION
 from dpnb.results.disclosure.parts import Written
+from dpnb.results.disclosure.stated import Stated
 from dpnb.session.disclosure.building import written_now
 from dpnb.session.disclosure.figures import NEIGHBOURS, factor_of
 
@@ -55,6 +56,7 @@ class AddedLedger:
 
     path: str
     name: str  # of the session
+    stated: Stated | None  # in the curator's own words
     short: str  # the guarantee in few words
     spent: str  # what was charged, in words
     guaranteed: Guaranteed
@@ -129,6 +131,7 @@ def _read(path: str) -> AddedLedger:
         return AddedLedger(
             path=path,
             name=metadata.name,
+            stated=metadata.stated,
             short=guarantee.words,
             spent=account.sync().filter.spent_words,
             guaranteed=Guaranteed(guarantee.filter_name, guarantee.initial_filter, epsilon, delta),
@@ -230,17 +233,20 @@ def _filled(text: str) -> str:
 def _ledger_lines(one: AddedLedger) -> Iterator[str]:
     rows = f"{one.last.number:,} row{'s' if one.last.number != 1 else ''}"
     asked = "nothing was requested" if one.answered_at is None else f"first request {one.answered_at}"
+    title = "" if one.stated is None or one.stated.text.title is None else f"{one.stated.text.title}: "
     yield (
-        f"{one.name} ({one.path}): {one.short}. Charged so far: {one.spent}. {rows}, {asked}; the hash of the last row "
-        f"is {one.last.hash}."
+        f"{title}{one.name} ({one.path}): {one.short}. Charged so far: {one.spent}. {rows}, {asked}; the hash of the "
+        f"last row is {one.last.hash}."
     )
 
 
 def _protected(found: LedgerSum) -> Iterator[str]:
+    labels = {one.stated.unit_label for one in found.ledgers if one.stated is not None} - {None}
+    label = f" (one {labels.pop()})" if len(labels) == 1 else ""
     yield (
-        f"One unit, which is named by {_unit_words(found.ledgers[0])}, with all its rows in the tables of all ledgers. "
-        f"The curator says that the same value names the same unit in all of them ({SAME_UNIT}); no ledger can show "
-        "that."
+        f"One unit{label}, which is named by {_unit_words(found.ledgers[0])}, with all its rows in the tables of all "
+        f"ledgers. The curator says that the same value names the same unit in all of them ({SAME_UNIT}); no ledger "
+        "can show that."
     )
     yield NEIGHBOURS
 
