@@ -52,5 +52,5 @@ def test_after_the_release_a_query_is_drawn(frame: Any) -> None:
 def test_after_the_release_the_answer_is_named(frame: Any) -> None:
     query = frame["age"].mean()
     query.release(mu=0.1)
-    with pytest.raises(NotReleasedError, match=r"it was released, and \.answer is its answer, .* \.answer\.item\(\)$"):
+    with pytest.raises(NotReleasedError, match=r"it was released: \.answer is its answer, .* \.answer\.item\(\)$"):
         query.item()

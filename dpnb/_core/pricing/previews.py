@@ -133,8 +133,8 @@ def _least_gain(pricer: QueryPricer, known: _PreviewedQuery, target: Target, fou
         return known.gain(of(amount), found.current_half_widths)
 
     if (most := narrowed(amounts[-1])) < GAIN:
-        what = "all that is left" if has_budget else f"even {of(amounts[-1]).words}"
-        return f"{what} narrows the widest one by {percent_down(most)} only"
+        what = "all that is left" if has_budget else of(amounts[-1]).words
+        return f"{what} narrows the widest one by {percent_down(most)} only" if most else f"nor is {what}"
     least = of(amounts[bisect_left(amounts, GAIN, key=narrowed)])
     return f"{least.words} is the least that narrows the widest one by a quarter"
 
