@@ -163,7 +163,7 @@ QUESTIONS: list[Callable[[Any], Any]] = [
     lambda f: f["g"].map({"a": 1, "b": 2}).mean(),
     lambda f: np.log(f["x"] + 1).mean(),
     lambda f: f.resample("M", on="d").size(),
-    lambda f: f.query("x < 9 and g == 'a'")["y"].apply(lambda y: y**2).mean(),
+    lambda f: f.query("x > 1 and g == 'b'")["y"].apply(lambda y: y**2).mean(),
     lambda f: dpnb.crosstab(f["g"], f["k"]),
 ]
 
