@@ -23,6 +23,7 @@ from dpnb._backends.column_types import (
     doubtful_types,
     refuse_mismatches,
     refuse_mixed_units,
+    storage_types_of,
     undeclared_zones,
     unit_kind,
 )
@@ -40,11 +41,13 @@ from dpnb.schema import Added
 __all__ = [
     "Groups",
     "MemoryBackend",
+    "StorageType",
     "TableBackend",
     "UnitBudgets",
     "doubtful_types",
     "missing_texts",
     "opened",
+    "storage_types_of",
     "undeclared_zones",
 ]
 

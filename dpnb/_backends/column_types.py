@@ -80,6 +80,11 @@ def storage_type_of(dtype: Any) -> StorageType | None:
     return "bytes" if dtype == nw.Binary else None
 
 
+def storage_types_of(table: Any) -> dict[str, StorageType | None]:
+    """The kinds of values that the columns of a data frame declare."""
+    return {name: storage_type_of(dtype) for name, dtype in nw.from_native(table).collect_schema().items()}
+
+
 def matches(column: ColumnType, kind: StorageType) -> bool:
     """Whether a value of this kind can count in a column of the schema."""
     if isinstance(column, Bounded):

@@ -12,7 +12,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from dpnb._backends import doubtful_types, undeclared_zones
+from dpnb._backends import StorageType, doubtful_types, storage_types_of, undeclared_zones
 from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb._target import refuse_long
 from dpnb.accounting.budget import Budget, checked_budget
@@ -42,8 +42,7 @@ REQUIRED = {
     "name": "the name of the table, under which its ledger <name>.dpnb keeps what was charged",
     "budget": "the total privacy loss of everything that is released from the table",
     "schema": "the columns that queries may use, each with its public bounds or categories, which are never computed "
-    "from the rows; columns that are not named cannot be queried; python -m dpnb draft table.csv drafts a declaration "
-    "of a table's columns",
+    "from the rows; columns that are not named cannot be queried",
 }
 """What the required arguments of a session are."""
 
@@ -51,16 +50,29 @@ REQUIRED = {
 MAX_COLUMNS = 30
 """Columns that are repeated."""
 
+DECLARED: Mapping[StorageType | None, str] = {
+    "texts": "dpnb.Categories([...])",
+    "whole numbers": "dpnb.Bounded(low, high, integer=True)",
+    "numbers": "dpnb.Bounded(low, high)",
+    "decimal numbers": "dpnb.Bounded(low, high)",
+    "truth values": "dpnb.Categories([True, False])",
+    "dates or times": "dpnb.Dates(first, last)",
+}
+"""What declares a column, to be completed."""
+
 
 def remark_on(table: object) -> str:
-    """The names of a table's columns, and what drafts their declaration; empty if they are not known."""
+    """A schema of a table's columns to complete, from their types alone; empty if they are not known."""
     if type(table).__name__ != "DataFrame":  # of pandas, polars or an engine
         return ""
-    columns = list(getattr(table, "columns", []))
-    names = [repr(name) for name in columns[:MAX_COLUMNS]] + ["..."] * (len(columns) > MAX_COLUMNS)
+    columns: dict[object, StorageType | None] = dict.fromkeys(getattr(table, "columns", []))
+    with suppress(Exception):  # a table of which only the names are known
+        columns.update(storage_types_of(table))
+    parts = [f"{name!r}: {DECLARED.get(kind, '...')}" for name, kind in columns.items()]
+    parts[MAX_COLUMNS:] = ["..."] * (len(parts) > MAX_COLUMNS)
     return (
-        f"; the columns of this table are {', '.join(names)}; python -m dpnb draft table.csv, in a terminal outside of "
-        "Jupyter, writes a declaration to complete"
+        f"; for the columns of this table, to complete from a codebook: schema={{{', '.join(parts)}}}; or python -m "
+        "dpnb draft table.csv, in a terminal outside of Jupyter"
     )
 
 

@@ -16,9 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-import narwhals as nw
-
-from dpnb._backends.column_types import NUMBERS, StorageType, storage_type_of, storage_type_of_arrow
+from dpnb._backends.column_types import NUMBERS, StorageType, storage_type_of_arrow, storage_types_of
 from dpnb.errors import printable
 from dpnb.schema import encodable
 from dpnb.session.declaration import PLACEHOLDER
@@ -62,8 +60,7 @@ def _of_polars(file: Path) -> StorageTypes:
     except ImportError:
         return {}
     schema = pl.scan_parquet(sorted(file.rglob(f"*{PARQUET}")) if file.is_dir() else file).collect_schema()
-    empty = nw.from_native(pl.DataFrame(schema=schema), eager_only=True)
-    return {name: storage_type_of(dtype) for name, dtype in empty.schema.items()}
+    return storage_types_of(pl.DataFrame(schema=schema))
 
 
 # --- the declaration that a curator completes -------------------------------------------------------------------------

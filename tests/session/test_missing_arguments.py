@@ -39,9 +39,14 @@ def test_several_missing_arguments_are_explained_at_once() -> None:
         dpnb.Session(TABLE)  # type: ignore[call-arg]
 
 
-def test_a_session_names_the_columns_that_were_given() -> None:
-    with pytest.raises(MissingArgument, match=r"columns of this table are 'age'; python -m dpnb draft table.csv"):
-        dpnb.Session(TABLE, name="m", budget=None)  # type: ignore[call-arg]
+def test_a_session_writes_a_schema_of_the_columns_that_were_given() -> None:
+    table = pd.DataFrame({"age": [41], "plan": ["free"], "wage": [1.5], "seen": pd.to_datetime(["2020-01-01"])})
+    with pytest.raises(MissingArgument) as told:
+        dpnb.Session(table, name="m", budget=None)  # type: ignore[call-arg]
+    assert (
+        "schema={'age': dpnb.Bounded(low, high, integer=True), 'plan': dpnb.Categories([...]), "
+        "'wage': dpnb.Bounded(low, high), 'seen': dpnb.Dates(first, last)}; or python -m dpnb draft" in str(told.value)
+    )
 
 
 def test_the_lines_to_copy_are_valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
