@@ -139,6 +139,8 @@ class RedactedCopy(RowsCopy):
         """A value whose texts are replaced by digests, which differ from row to row."""
         if isinstance(value, dict):
             return {name: self._hidden(one, number) for name, one in value.items()}
+        if isinstance(value, list):
+            return [self._hidden(one, number) for one in value]
         if isinstance(value, str) and value not in ("", FIELDS_AS_TEXTS):
             return f"redacted-{self._digest('text', str(number), value)}"
         return value

@@ -34,6 +34,7 @@ from dpnb.results.preview import CountNeeded, Preview
 from dpnb.schema import Schema
 
 REACH = 1.5
+"""The largest distance of a typical linear predictor from the intercept."""
 
 NOISE_BEFORE = float(SHARES[-1] / SHARES[-2]) * LAST_SCORE / SCORE
 """The variance of the coefficients before the last step, as a multiple of that after it."""
