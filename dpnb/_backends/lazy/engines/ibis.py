@@ -1,0 +1,37 @@
+"""Tables of Ibis: the engine of their database, among those whose answers are tested to be the same integers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import narwhals as nw
+
+from dpnb._backends.lazy.engines import ENGINES
+from dpnb._backends.lazy.engines.engine import Engine
+from dpnb.errors import SchemaError
+
+DATABASES = {"duckdb": "DuckDB", "postgres": "PostgreSQL", "sqlite": "SQLite"}
+"""The databases that are offered, as Ibis and their makers call them."""
+
+
+def engine_of(tables: Mapping[str, Any]) -> tuple[Engine, dict[str, Any]]:
+    """The engine for tables of Ibis, which are all in one database, and the tables as it takes them."""
+    backends = {name: table.get_backend() for name, table in tables.items()}
+    backend, *others = {id(backend): backend for backend in backends.values()}.values()
+    if others:
+        raise SchemaError("tables: must all be of one connection of Ibis, to be joined; got several")
+    if backend.name not in DATABASES:
+        raise SchemaError(
+            f"table: Ibis is offered on {', '.join(DATABASES.values())}; got {backend.name}, where a query may fail for "
+            "some rows, or round otherwise; write the table to Parquet and pass that"
+        )
+    if backend.name == "duckdb":
+        return ENGINES[nw.Implementation.DUCKDB], {name: backend.con.sql(table.compile()) for name, table in tables.items()}
+    if backend.name == "postgres":
+        from dpnb._backends.lazy.engines.postgresql import PostgreSQL  # imported when first used
+
+        return PostgreSQL(), dict(tables)
+    from dpnb._backends.lazy.engines.sqlite import SQLite  # imported when first used
+
+    return SQLite(), dict(tables)
