@@ -10,7 +10,7 @@ import ibis.expr.operations as ops
 import sqlglot.expressions as sge
 from ibis.backends.sql.compilers.postgres import PostgresCompiler
 
-from dpnb._backends.lazy.engines.sql import MOST, WHOLE, GuardedSql, SqlEngine
+from dpnb._backends.lazy.engines.sql import MOST, WHOLE, GuardedSql, SqlEngine, joined_steps
 from dpnb._plan.expressions.letters import LETTERS
 from dpnb.errors import SchemaError
 
@@ -19,6 +19,7 @@ class PostgreSQLCompiler(GuardedSql, PostgresCompiler):
     """PostgreSQL raises where a double, or an integer, leaves its range, also where it vanishes."""
 
     __slots__ = ()
+    post_rewrites = (joined_steps,)
 
     # Operands are within a range in which no sum, product or quotient of two leaves that of doubles.
 

@@ -23,6 +23,8 @@ import ibis.expr.operations as ops
 import narwhals as nw
 import numpy as np
 import sqlglot.expressions as sge
+from ibis.backends.sql.rewrites import Select
+from ibis.common.patterns import Object, replace
 from numpy.typing import NDArray
 
 from dpnb._backends.lazy.engines.engine import LIMB, Engine, LazyFrame, Paths, T, folded, opened, squared
@@ -87,6 +89,35 @@ KNOWN = frozenset(
 
 AS_TREES = frozenset("Field Alias SortKey WindowBoundary Sum Min Max Count CountStar Lag RowNumber".split())
 """The values that Ibis takes apart."""
+
+
+@replace(Object(Select, Object(Select)))
+def joined_steps(_: Any, **kwargs: Any) -> Any:
+    """Two steps as one, if no expression becomes part of another: planning takes long for many steps.
+
+    Ibis joins others too, and expressions of expressions grow exponentially.
+    """
+    del kwargs
+    inner = _.parent
+    if inner.distinct or _.distinct or _.qualified or inner.qualified or _.sort_keys or inner.sort_keys:
+        return _
+    if _.predicates and any(map(_has_window, inner.selections.values())):
+        return _
+    values = {ops.Field(inner, name): value for name, value in inner.values.items()}
+    plain = {field for field, value in values.items() if isinstance(value, ops.Field | ops.Literal)}
+    computed = [value for value in _.selections.values() if value not in values]
+    used = {field for value in (*computed, *_.predicates) for field in value.find(ops.Field, filter=ops.Value)}
+    if not used <= plain:
+        return _
+    return Select(
+        inner.parent,
+        selections={name: value.replace(values, filter=ops.Value) for name, value in _.selections.items()},
+        predicates=(*inner.predicates, *(one.replace(values, filter=ops.Value) for one in _.predicates)),
+    )
+
+
+def _has_window(value: Any) -> bool:
+    return bool(value.find(ops.WindowFunction, filter=ops.Value))
 
 
 class GuardedSql:
