@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 
 from dpnb._backends.lazy.engines import ENGINES
 from dpnb._backends.lazy.engines.engine import Engine
 from dpnb.errors import SchemaError
+
+if TYPE_CHECKING:
+    from dpnb._backends.lazy.engines.sql import SqlEngine
 
 DATABASES = {"duckdb": "DuckDB", "postgres": "PostgreSQL", "sqlite": "SQLite"}
 """The databases that are offered, as Ibis and their makers call them."""
@@ -28,10 +31,15 @@ def engine_of(tables: Mapping[str, Any]) -> tuple[Engine, dict[str, Any]]:
         )
     if backend.name == "duckdb":
         return ENGINES[nw.Implementation.DUCKDB], {name: backend.con.sql(table.compile()) for name, table in tables.items()}
+    engine: SqlEngine
     if backend.name == "postgres":
         from dpnb._backends.lazy.engines.postgresql import PostgreSQL  # imported when first used
 
-        return PostgreSQL(), dict(tables)
-    from dpnb._backends.lazy.engines.sqlite import SQLite  # imported when first used
+        engine = PostgreSQL()
+    else:
+        from dpnb._backends.lazy.engines.sqlite import SQLite  # imported when first used
 
-    return SQLite(), dict(tables)
+        engine = SQLite()
+    for table in tables.values():
+        engine.attach(table)
+    return engine, dict(tables)

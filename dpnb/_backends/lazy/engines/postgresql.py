@@ -146,7 +146,7 @@ class PostgreSQLCompiler(GuardedSql, PostgresCompiler):
 class PostgreSQL(SqlEngine):
     """Tables of PostgreSQL."""
 
-    name = label = "PostgreSQL"
+    name, label = "postgresql", "PostgreSQL"
     compiler = PostgreSQLCompiler()
     fence = ("", " OFFSET 0")
 

@@ -12,6 +12,7 @@ insert expressions into each other, and long ones grow exponentially.
 from __future__ import annotations
 
 import threading
+import weakref
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -143,7 +144,8 @@ class GuardedSql:
         if isinstance(tree, sge.Var):
             return tree
         sql = tree.sql(self.dialect)
-        return sge.Var(this=sql if isinstance(tree, sge.Func | sge.Column | sge.Literal) else f"({sql})")
+        is_closed = isinstance(tree, sge.Anonymous | sge.Cast | sge.Coalesce | sge.Column | sge.Literal | sge.Paren)
+        return sge.Var(this=sql if is_closed else f"({sql})")
 
     def written(self, sql: str, **operands: Any) -> Any:
         """A piece of SQL, in which operands take the places that are named."""
@@ -259,10 +261,15 @@ class SqlEngine(Engine):
     def cancel(self) -> None:
         """End what the database is doing, from any thread."""
 
-    def opened(self, native: Any) -> LazyFrame:
-        """The table as `source` reads it."""
+    def attach(self, native: Any) -> None:
+        """Connect to the database of a table, in the thread in which its own connection may be used."""
         if self._connection is None:
             self._connection = self.connect(native)
+            weakref.finalize(self, self._connection.close)
+
+    def opened(self, native: Any) -> LazyFrame:
+        """The table as `source` reads it."""
+        self.attach(native)
         query, types = self.source(table_sql(native), native.schema())
         return self._named(query, types)
 
