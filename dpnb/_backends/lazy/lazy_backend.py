@@ -283,11 +283,11 @@ class LazyBackend(SourceResolver[LazyTable]):
 
     def refuse(self, query: LinearQuery) -> None:
         """Refuse what only a table in memory supports; see `refuse_query`."""
-        refuse_query(query, self.schema(query.plan.source), self.engine.name)
+        refuse_query(query, self.schema(query.plan.source), self.engine)
         for source in rows_per_unit(query.plan.source):
             schema = self.schema(source.source)
             for node in (*source.terms, *(level.expression for level in source.columns)):
-                refuse_expression(node, schema, self.engine.name)
+                refuse_expression(node, schema, self.engine)
 
     def refuse_individual(self, mode: OnExhausted) -> None:
         """Refuse individual accounting where rows are units, or where a unit would be clipped."""
@@ -301,6 +301,11 @@ class LazyBackend(SourceResolver[LazyTable]):
             raise SchemaError(
                 f"on_exhausted: 'clip' needs a table in memory or on Dask; this one is on {engine}; use 'skip' or "
                 "'drop'"
+            )
+        if not self.engine.keeps:
+            raise SchemaError(
+                f"accounting='individual': needs a table in memory, or an engine that keeps what each unit has spent; "
+                f"{engine} keeps nothing"
             )
 
     def selected(self, query: LinearQuery) -> SelectedRows:

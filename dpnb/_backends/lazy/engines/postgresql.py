@@ -12,7 +12,9 @@ from ibis.backends.sql.compilers.postgres import PostgresCompiler
 
 from dpnb._backends.lazy.engines.sql import MOST, WHOLE, GuardedSql, SqlEngine, joined_steps
 from dpnb._plan.expressions.letters import LETTERS
-from dpnb.errors import SchemaError
+from dpnb._plan.expressions.nodes import Node
+from dpnb.errors import SchemaError, UnsupportedError
+from dpnb.schema import Schema
 
 
 class PostgreSQLCompiler(GuardedSql, PostgresCompiler):
@@ -20,6 +22,12 @@ class PostgreSQLCompiler(GuardedSql, PostgresCompiler):
 
     __slots__ = ()
     post_rewrites = (joined_steps,)
+
+    def write_Literal(self, op: Any, *, value: Any, dtype: Any) -> Any:
+        """As elsewhere; nothing equals a text with a NUL."""
+        if isinstance(value, str) and "\0" in value:
+            return self.written("CAST(NULL AS TEXT)")
+        return super().write_Literal(op, value=value, dtype=dtype)
 
     # Operands are within a range in which no sum, product or quotient of two leaves that of doubles.
 
@@ -169,6 +177,13 @@ class PostgreSQL(SqlEngine):
         connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         connection.read_only = True
         return connection
+
+    def refuse(self, node: Node, schema: Schema) -> None:
+        """Also a text with a NUL, which PostgreSQL cannot even be asked about."""
+        super().refuse(node, schema)
+        constants = [getattr(node, "value", None), getattr(node, "text", None), *(getattr(node, "values", None) or ())]
+        if any(isinstance(constant, str) and "\0" in constant for constant in constants):
+            raise UnsupportedError("a text with a null byte: no text of PostgreSQL has one; leave it out")
 
     def begin(self) -> None:
         self._connection.rollback()

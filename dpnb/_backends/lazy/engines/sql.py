@@ -30,8 +30,13 @@ from numpy.typing import NDArray
 
 from dpnb._backends.lazy.engines.engine import LIMB, Engine, LazyFrame, Paths, T, folded, opened, squared
 from dpnb._backends.worker_thread import refuse_stopped
+from dpnb._plan.expressions.dtypes import Numeric
 from dpnb._plan.expressions.letters import Case
+from dpnb._plan.expressions.nodes import Node, Round
+from dpnb._plan.expressions.rules import dtype_of
+from dpnb._plan.expressions.text import words
 from dpnb.errors import SchemaError, UnsupportedError
+from dpnb.schema import Schema
 
 # --- operations that Ibis does not have -------------------------------------------------------------------------------
 
@@ -235,6 +240,7 @@ class SqlEngine(Engine):
     """Tables of one database, on a connection of their own, in one read-only transaction for each answer."""
 
     shares_subexpressions = False
+    keeps = False
     compiler: Any
     fence = ("", "")
     """What is written before and after a step of a query so that it is computed as a step."""
@@ -322,6 +328,13 @@ class SqlEngine(Engine):
     @abstractmethod
     def fetched(self, sql: str) -> list[tuple[Any, ...]]:
         """The rows of a query."""
+
+    def refuse(self, node: Node, schema: Schema) -> None:
+        """Refuse numbers so large that a step of the computation could leave the range in which it is exact."""
+        if not isinstance(node, Round) or not isinstance(kind := dtype_of(node.inner, schema), Numeric):
+            return
+        if kind.magnitude * 10.0 ** max(node.decimals, 0) >= WHOLE:
+            raise UnsupportedError(f"{words(node)}: on {self.name} .round() needs numbers below 2**62, with its decimals")
 
     def kept(self, frame: LazyFrame) -> LazyFrame:
         raise UnsupportedError(f"{self.label}: keeps nothing for a session")
