@@ -167,7 +167,7 @@ def selected_rows(query: LinearQuery, table: LazyTable, schema: Schema) -> Selec
     frame = limited(frame, limits, table, ["cell"])
     if limits.max_rows_per_group is not None:
         frame = first_rows(frame, limits.max_rows_per_group, ("unit", "cell"))
-    return SelectedRows(table, frame, features, values)
+    return SelectedRows(table, table.engine.planned(frame), features, values)
 
 
 def value_columns(plan: Plan, table: LazyTable, kinds: tuple[type, ...]) -> tuple[str, ...]:

@@ -239,6 +239,7 @@ class LazyBackend(SourceResolver[LazyTable]):
         if max_rows is not None:
             keep = self._kept_bytes(source) is not None
             table = with_first_rows(table, max_rows, keep=keep)
+            table = replace(table, frame=self.engine.planned(table.frame))
             if keep or not isinstance(self.engine, InProcessEngine):  # of a cluster a plan, which has read no row
                 self._kept[source] = table
         return table

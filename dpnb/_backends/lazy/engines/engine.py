@@ -179,6 +179,10 @@ class Engine(ABC):
         with isolated_numeric_settings():
             return {column.name: column.to_numpy() for column in frame.collect().iter_columns()}
 
+    def planned(self, frame: LazyFrame) -> LazyFrame:
+        """The same rows, with which many queries begin: an engine can plan them once."""
+        return frame
+
     @abstractmethod
     def kept(self, frame: LazyFrame) -> LazyFrame:
         """The same rows, computed once and kept in the engine."""

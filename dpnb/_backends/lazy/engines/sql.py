@@ -11,10 +11,12 @@ insert expressions into each other, and long ones grow exponentially.
 
 from __future__ import annotations
 
+import itertools
 import threading
 import weakref
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -247,9 +249,11 @@ class SqlEngine(Engine):
 
     def __init__(self) -> None:
         super().__init__()
+        self._numbers = itertools.count()
         self._connection: Any = None
-        self._tables: dict[str, str] = {}
-        """The SQL of tables by their names: those of the session and those of public values."""
+        self._tables: dict[str, _Step] = {}
+        """By their names, in an order in which each refers to earlier ones: tables of the session and of public values,
+        and the steps of what many queries begin with."""
 
     @abstractmethod
     def connect(self, native: Any) -> Any:
@@ -291,9 +295,22 @@ class SqlEngine(Engine):
         return str(self.compiler.write_Literal(node, value=value, dtype=node.dtype).sql(self.compiler.dialect))
 
     def _named(self, query: str, types: Mapping[str, Any]) -> LazyFrame:
-        name = next((name for name, of in self._tables.items() if of == query), f"dpnb_{len(self._tables)}")
-        self._tables[name] = query
-        return opened(ibis.table(dict(types), name=name))
+        return self._table(_Step(query, frozenset(), is_table=True), types)
+
+    def _new_name(self) -> str:
+        return f"step{next(self._numbers)}"
+
+    def planned(self, frame: LazyFrame) -> LazyFrame:
+        steps, last, used = self._compiled(frame)
+        return self._table(_Step(last, used, before=steps), frame.to_native().schema())
+
+    def _table(self, step: _Step, types: Mapping[str, Any]) -> LazyFrame:
+        """A table that stands for a query as long as it is used."""
+        name = self._new_name()
+        self._tables[name] = step
+        table = ibis.table(dict(types), name=name)
+        weakref.finalize(table.op(), self._tables.pop, name, None)
+        return opened(table)
 
     def distinct(self, frame: LazyFrame) -> LazyFrame:
         return opened(frame.to_native().distinct())
@@ -368,6 +385,25 @@ class SqlEngine(Engine):
 
     def sql(self, frame: LazyFrame) -> str:
         """The query of a frame."""
+        steps, last, used = self._compiled(frame)
+        needed = set(used)
+        for name in reversed(self._tables):
+            needed |= self._tables[name].uses if name in needed else set()
+        texts = [text for name, step in self._tables.items() if name in needed for text in self._texts(name, step)]
+        texts += [self._text(*step) for step in steps.items()]
+        return f"WITH {', '.join(texts)} {last}"
+
+    def _texts(self, name: str, step: _Step) -> list[str]:
+        if step.is_table:
+            return [f"{name} AS ({step.query})"]
+        return [self._text(*each) for each in (step.before | {name: step.query}).items()]
+
+    def _text(self, name: str, query: str) -> str:
+        before, after = self.fence
+        return f"{name} AS {before}({query}{after})"
+
+    def _compiled(self, frame: LazyFrame) -> tuple[dict[str, str], str, frozenset[str]]:
+        """The steps of the query of a frame before the last one, the last one, and the tables that they use."""
         native = frame.to_native()
         with _compiling:  # the option is the process's
             fuses, ibis.options.sql.fuse_selects = ibis.options.sql.fuse_selects, False
@@ -375,12 +411,20 @@ class SqlEngine(Engine):
                 tree = self.compiler.to_sqlglot(native)
             finally:
                 ibis.options.sql.fuse_selects = fuses
-        steps = _steps(tree)
-        used = {node.name for node in native.op().find(ops.UnboundTable)}
-        tables = [f"{name} AS ({query})" for name, query in self._tables.items() if name in used]
-        before, after = self.fence
-        *queries, (_, last) = [(name, step.sql(self.compiler.dialect)) for name, step in steps]
-        return f"WITH {', '.join([*tables, *(f'{name} AS {before}({of}{after})' for name, of in queries)])} {last}"
+        used = frozenset(node.name for node in native.op().find(ops.UnboundTable))
+        *steps, (_, last) = _steps(tree, self._new_name)
+        dialect = self.compiler.dialect
+        return {name: step.sql(dialect) for name, step in steps}, last.sql(dialect), used
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A query to which others refer, and the tables that it uses."""
+
+    query: str
+    uses: frozenset[str]
+    is_table: bool = False
+    before: dict[str, str] = field(default_factory=dict)  # the steps before its last one
 
 
 def _mutated(frame: LazyFrame, columns: Mapping[str, tuple[Callable[[Any], Any], str]]) -> LazyFrame:
@@ -397,33 +441,33 @@ _CONVERTED: dict[Any, Callable[[Any], Any]] = {nw.Boolean: bool, nw.Int64: int}
 _ARRAYS: dict[Any, Any] = {nw.Boolean: np.bool_, nw.Int64: np.int64, nw.Float64: np.float64}
 
 
-def _steps(tree: Any) -> list[tuple[str, Any]]:
+def _steps(tree: Any, new_name: Callable[[], str]) -> list[tuple[str, Any]]:
     """The queries of a tree, each with the name by which later ones refer to it; the last one is the query itself."""
     steps: list[tuple[str, Any]] = []
+    shared: dict[str, str] = {}  # the names of queries to which Ibis refers several times
 
     def take(query: Any) -> None:
-        if isinstance(query, sge.SetOperation):
+        if isinstance(query, sge.SetOperation | sge.Subquery):
             take(query.this)
-            take(query.expression)
+            if isinstance(query, sge.SetOperation):
+                take(query.expression)
             return
-        if isinstance(query, sge.Subquery):
-            take(query.this)
-            return
-        sources = [query.args.get("from_") or query.args.get("from"), *(query.args.get("joins") or ())]
-        for source in sources:
-            if source is not None and isinstance(source.this, sge.Subquery):
-                inner = source.this
-                take(inner.this)
-                name = f"step{len(steps)}"
-                steps.append((name, inner.this))
-                source.set("this", sge.to_table(name).as_(inner.alias, quoted=True, table=True))
+        for source in (query.args["from_"], *(query.args.get("joins") or ())):
+            inner = source.this
+            if isinstance(inner, sge.Subquery):
+                source.set("this", sge.to_table(step(inner.this)).as_(inner.alias, quoted=True, table=True))
+            elif inner.name in shared:
+                inner.set("this", sge.to_identifier(shared[inner.name]))
 
-    with_ = tree.args.get("with_") or tree.args.get("with")
+    def step(query: Any) -> str:
+        take(query)
+        name = new_name()
+        steps.append((name, query))
+        return name
+
+    for cte in tree.ctes:
+        shared[cte.alias] = step(cte.this)
     tree.set("with_", None)
-    tree.set("with", None)
-    for cte in with_.expressions if with_ is not None else ():
-        take(cte.this)
-        steps.append((f'"{cte.alias}"', cte.this))
     take(tree)
     return [*steps, ("", tree)]
 
