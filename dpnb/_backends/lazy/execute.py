@@ -1,7 +1,6 @@
 """A linear query over a table that stays in its engine, which returns only exact integer sums.
 
-The same integers as those of `dpnb._backends.memory.execute`; only functions that engines compute differently (`log1p`,
-`exp`, powers with a fraction) can change a row's value by a step of the grid.
+The same integers as in memory; only logarithms, `exp` and powers with a fraction can move a row by a step of the grid.
 """
 
 from __future__ import annotations
@@ -53,8 +52,8 @@ def refuse_expression(node: Node, schema: Schema, engine: Engine) -> None:
         whole = isinstance(kind, Numeric) and kind.whole and float(by).is_integer()
         if not whole or kind.magnitude >= 2**52:  # type: ignore[union-attr]
             raise UnsupportedError(
-                f"{words(node)}: on {engine.name} {node.operator} needs whole numbers on both sides, the left below 2**52, "
-                "or 1 on the right: engines round other remainders differently; .round() both sides first, or add the "
+                f"{words(node)}: on {engine.name} {node.operator} needs whole numbers on both sides, the left below "
+                "2**52, or 1 on the right: engines round other remainders differently; .round() both sides first, or add the "
                 "column in the engine"
             )
     for inner in arguments(node):

@@ -20,17 +20,21 @@ DATABASES = {"duckdb": "DuckDB", "postgres": "PostgreSQL", "sqlite": "SQLite"}
 
 def engine_of(tables: Mapping[str, Any]) -> tuple[Engine, dict[str, Any]]:
     """The engine for tables of Ibis, which are all in one database, and the tables as it takes them."""
-    backends = {name: table.get_backend() for name, table in tables.items()}
-    backend, *others = {id(backend): backend for backend in backends.values()}.values()
+    try:
+        backend, *others = {id(of): of for of in (table.get_backend() for table in tables.values())}.values()
+    except Exception:  # noqa: BLE001  (the classes of its errors are not known until Ibis is imported)
+        raise SchemaError("table: must be a table of a database, to which Ibis is connected") from None
     if others:
         raise SchemaError("tables: must all be of one connection of Ibis, to be joined; got several")
     if backend.name not in DATABASES:
         raise SchemaError(
-            f"table: Ibis is offered on {', '.join(DATABASES.values())}; got {backend.name}, where a query may fail for "
-            "some rows, or round otherwise; write the table to Parquet and pass that"
+            f"table: Ibis is offered on {', '.join(DATABASES.values())}; got {backend.name}, where a query may fail "
+            "for some rows, or round otherwise; write the table to Parquet and pass that"
         )
     if backend.name == "duckdb":
-        return ENGINES[nw.Implementation.DUCKDB], {name: backend.con.sql(table.compile()) for name, table in tables.items()}
+        return ENGINES[nw.Implementation.DUCKDB], {
+            name: backend.con.sql(table.compile()) for name, table in tables.items()
+        }
     engine: SqlEngine
     if backend.name == "postgres":
         from dpnb._backends.lazy.engines.postgresql import PostgreSQL  # imported when first used

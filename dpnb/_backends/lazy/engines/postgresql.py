@@ -10,32 +10,35 @@ import ibis.expr.operations as ops
 import sqlglot.expressions as sge
 from ibis.backends.sql.compilers.postgres import PostgresCompiler
 
-from dpnb._backends.lazy.engines.sql import MOST, WHOLE, GuardedSql, SqlEngine, joined_steps
+from dpnb._backends.lazy.engines.guarded_sql import MOST, WHOLE, GuardedSql, joined_steps
+from dpnb._backends.lazy.engines.sql import SqlEngine
 from dpnb._plan.expressions.letters import LETTERS
 from dpnb._plan.expressions.nodes import Node
 from dpnb.errors import SchemaError, UnsupportedError
 from dpnb.schema import Schema
 
 
-class PostgreSQLCompiler(GuardedSql, PostgresCompiler):
+class GuardedPostgreSQL(GuardedSql, PostgresCompiler):  # type: ignore[misc]
     """PostgreSQL raises where a double, or an integer, leaves its range, also where it vanishes."""
 
     __slots__ = ()
     post_rewrites = (joined_steps,)
 
-    def write_Literal(self, op: Any, *, value: Any, dtype: Any) -> Any:
+    def write_literal(self, op: Any, *, value: Any, dtype: Any) -> Any:
         """As elsewhere; nothing equals a text with a NUL."""
         if isinstance(value, str) and "\0" in value:
             return self.written("CAST(NULL AS TEXT)")
-        return super().write_Literal(op, value=value, dtype=dtype)
+        return super().write_literal(op, value=value, dtype=dtype)
 
     # Operands are within a range in which no sum, product or quotient of two leaves that of doubles.
 
     def _operand(self, dtype: Any, number: Any) -> Any:
         """A number with a magnitude of at most `MOST`; one so near to zero that a product could vanish is zero."""
         within = self._limited(dtype, number)
-        return within if dtype.is_integer() else self.written(
-            f"CASE WHEN ABS({{a}}) < {1 / MOST!r} THEN 0 ELSE {{b}} END", a=number, b=within
+        return (
+            within
+            if dtype.is_integer()
+            else self.written(f"CASE WHEN ABS({{a}}) < {1 / MOST!r} THEN 0 ELSE {{b}} END", a=number, b=within)
         )
 
     def _limited(self, dtype: Any, number: Any, most: float = MOST) -> Any:
@@ -44,7 +47,9 @@ class PostgreSQLCompiler(GuardedSql, PostgresCompiler):
             number = sge.cast(number, "DOUBLE")
             if most >= WHOLE * 2.0:
                 return number
-        return self.written("FLOAT8SMALLER(FLOAT8LARGER({a}, {b}), {c})", a=number, b=self.real(-most), c=self.real(most))
+        return self.written(
+            "FLOAT8SMALLER(FLOAT8LARGER({a}, {b}), {c})", a=number, b=self.real(-most), c=self.real(most)
+        )
 
     def _constant(self, op: Any) -> Any:
         """A constant as `_operand` would make it; None for anything else."""
@@ -66,22 +71,22 @@ class PostgreSQLCompiler(GuardedSql, PostgresCompiler):
         )
         return self.written(sql, a=a, b=b)
 
-    def write_Add(self, op: Any, *, left: Any, right: Any) -> Any:
+    def write_add(self, op: Any, *, left: Any, right: Any) -> Any:
         return self._binary(op, left, right, "{a} + {b}", is_sum=True)
 
-    def write_Subtract(self, op: Any, *, left: Any, right: Any) -> Any:
+    def write_subtract(self, op: Any, *, left: Any, right: Any) -> Any:
         return self._binary(op, left, right, "{a} - {b}", is_sum=True)
 
-    def write_Multiply(self, op: Any, *, left: Any, right: Any) -> Any:
+    def write_multiply(self, op: Any, *, left: Any, right: Any) -> Any:
         return self._binary(op, left, right, "{a} * {b}")
 
-    def write_Divide(self, op: Any, *, left: Any, right: Any) -> Any:
+    def write_divide(self, op: Any, *, left: Any, right: Any) -> Any:
         return self._binary(op, left, right, "{a} / NULLIF({b}, 0)")
 
-    def write_Exp(self, op: Any, *, arg: Any) -> Any:
+    def write_exp(self, op: Any, *, arg: Any) -> Any:
         return self.written("EXP({a})", a=self._limited(op.arg.dtype, arg, 346.0))  # e**346 < MOST
 
-    def write_Power(self, op: Any, *, left: Any, right: Any) -> Any:
+    def write_power(self, op: Any, *, left: Any, right: Any) -> Any:
         """A number that is positive, or 0, to a constant power."""
         exponent = float(op.right.value)
         most = 2.0 ** min(500 / max(abs(exponent), 1.0), 500.0)
@@ -94,18 +99,18 @@ class PostgreSQLCompiler(GuardedSql, PostgresCompiler):
             z=self.real(0.0) if exponent > 0 else self.written("NULL"),
         )
 
-    def write_IsNan(self, op: Any, *, arg: Any) -> Any:
+    def write_is_nan(self, op: Any, *, arg: Any) -> Any:
         return self.written("{a} = CAST('NaN' AS DOUBLE PRECISION)", a=arg)
 
-    def write_IsInf(self, op: Any, *, arg: Any) -> Any:
+    def write_is_inf(self, op: Any, *, arg: Any) -> Any:
         return self.written("ABS({a}) = CAST('Infinity' AS DOUBLE PRECISION)", a=arg)
 
-    def write_HashOfText(self, op: Any, *, arg: Any) -> Any:
+    def write_hash_of_text(self, op: Any, *, arg: Any) -> Any:
         digest = self.written("DECODE(MD5({a}), 'hex')", a=arg)
         whole = [f"CAST(GET_BYTE({{a}}, {place}) AS BIGINT) * {2 ** (52 - 8 * place)}" for place in range(7)]
         return self.written(" + ".join([*whole, "CAST(GET_BYTE({a}, 7) / 16 AS BIGINT)"]), a=digest)
 
-    def write_Microseconds(self, op: Any, *, arg: Any) -> Any:
+    def write_microseconds(self, op: Any, *, arg: Any) -> Any:
         kind = op.arg.dtype
         if kind.is_date():
             to_micros = "CAST({a} - CAST('1970-01-01' AS DATE) AS BIGINT) * 86400000000"
@@ -115,39 +120,39 @@ class PostgreSQLCompiler(GuardedSql, PostgresCompiler):
         inside = f"{{a}} < CAST('294000-01-01' AS {name}) AND {{a}} > CAST('-infinity' AS {name})"
         return self.written(f"CASE WHEN {inside} THEN {to_micros} END", a=arg)
 
-    def write_DateOfDays(self, op: Any, *, arg: Any) -> Any:
+    def write_date_of_days(self, op: Any, *, arg: Any) -> Any:
         days = self._limited(op.arg.dtype, arg, 700_000.0)
         return self.written("CAST('1970-01-01' AS DATE) + CAST({a} AS INT)", a=days)
 
     def _part(self, part: str, arg: Any) -> Any:
         return self.written(f"CAST(EXTRACT({part} FROM {{a}}) AS BIGINT)", a=arg)
 
-    def write_ExtractYear(self, op: Any, *, arg: Any) -> Any:
+    def write_extract_year(self, op: Any, *, arg: Any) -> Any:
         return self._part("YEAR", arg)
 
-    def write_ExtractMonth(self, op: Any, *, arg: Any) -> Any:
+    def write_extract_month(self, op: Any, *, arg: Any) -> Any:
         return self._part("MONTH", arg)
 
-    def write_ExtractDay(self, op: Any, *, arg: Any) -> Any:
+    def write_extract_day(self, op: Any, *, arg: Any) -> Any:
         return self._part("DAY", arg)
 
-    def write_ExtractDayOfYear(self, op: Any, *, arg: Any) -> Any:
+    def write_extract_day_of_year(self, op: Any, *, arg: Any) -> Any:
         return self._part("DOY", arg)
 
-    def write_WithCase(self, op: Any, *, arg: Any, case: Any) -> Any:
+    def write_with_case(self, op: Any, *, arg: Any, case: Any) -> Any:
         letters = LETTERS[op.case]
         return self.f.anon.translate(arg, sge.convert("".join(letters)), sge.convert("".join(letters.values())))
 
-    def write_StringLength(self, op: Any, *, arg: Any) -> Any:
+    def write_string_length(self, op: Any, *, arg: Any) -> Any:
         return self.f.anon.char_length(arg)
 
-    def write_StartsWith(self, op: Any, *, arg: Any, start: Any) -> Any:
+    def write_starts_with(self, op: Any, *, arg: Any, start: Any) -> Any:
         return self.f.anon.starts_with(arg, start)
 
-    def write_EndsWith(self, op: Any, *, arg: Any, end: Any) -> Any:
+    def write_ends_with(self, op: Any, *, arg: Any, end: Any) -> Any:
         return self.written("RIGHT({a}, {n}) = {b}", a=arg, b=end, n=sge.convert(len(op.end.value)))
 
-    def write_StringContains(self, op: Any, *, haystack: Any, needle: Any) -> Any:
+    def write_string_contains(self, op: Any, *, haystack: Any, needle: Any) -> Any:
         return self.written("STRPOS({a}, {b}) > 0", a=haystack, b=needle)
 
 
@@ -155,7 +160,7 @@ class PostgreSQL(SqlEngine):
     """Tables of PostgreSQL."""
 
     name, label = "postgresql", "PostgreSQL"
-    compiler = PostgreSQLCompiler()
+    compiler = GuardedPostgreSQL()
     fence = ("", " OFFSET 0")
 
     def connect(self, native: Any) -> Any:
@@ -185,6 +190,14 @@ class PostgreSQL(SqlEngine):
         if any(isinstance(constant, str) and "\0" in constant for constant in constants):
             raise UnsupportedError("a text with a null byte: no text of PostgreSQL has one; leave it out")
 
+    def is_stored(self, table: ops.DatabaseTable) -> bool:
+        parts = [part for part in (table.namespace.database, table.name) if part]
+        name = ".".join(sge.to_identifier(part, quoted=True).sql("postgres") for part in parts)
+        query = "SELECT relkind IN ('r', 'p', 'm') AND relpersistence <> 't' FROM pg_class WHERE oid = to_regclass(%s)"
+        found = self._connection.execute(query, (name,)).fetchone()
+        self._connection.rollback()
+        return found is not None and bool(found[0])
+
     def begin(self) -> None:
         self._connection.rollback()
 
@@ -192,7 +205,7 @@ class PostgreSQL(SqlEngine):
         self._connection.cancel()
 
     def fetched(self, sql: str) -> list[tuple[Any, ...]]:
-        return self._connection.execute(sql).fetchall()
+        return self._connection.execute(sql).fetchall()  # type: ignore[no-any-return]
 
     def source(self, table: str, schema: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
         columns, types = [], {}
@@ -200,7 +213,7 @@ class PostgreSQL(SqlEngine):
             quoted = sge.to_identifier(name, quoted=True).sql("postgres")
             of, types[name] = _read(quoted, dtype)
             columns.append(f"{of} AS {quoted}")
-        return f"SELECT {', '.join(columns)} FROM ({table}) AS given OFFSET 0", types
+        return f"SELECT {', '.join(columns)} FROM ({table}) AS given OFFSET 0", types  # noqa: S608  (names are quoted)
 
 
 def _read(column: str, dtype: Any) -> tuple[str, Any]:

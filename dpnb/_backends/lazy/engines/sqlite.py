@@ -13,7 +13,9 @@ import sqlglot.expressions as sge
 from ibis.backends.sql.compilers.sqlite import SQLiteCompiler
 
 from dpnb._backends.contribution import label_hash
-from dpnb._backends.lazy.engines.sql import GuardedSql, SqlEngine, joined_steps
+from dpnb._backends.lazy.engines.engine import Paths
+from dpnb._backends.lazy.engines.guarded_sql import GuardedSql, joined_steps
+from dpnb._backends.lazy.engines.sql import SqlEngine
 from dpnb._plan.expressions.letters import changed_case
 from dpnb.errors import SchemaError
 
@@ -27,14 +29,14 @@ def _decoded(text: bytes | None) -> str | None:
         return None
 
 
-EPOCH = dtm.datetime(1970, 1, 1, tzinfo=dtm.timezone.utc)
+EPOCH = dtm.datetime(1970, 1, 1, tzinfo=dtm.UTC)
 DAYS = 719_163  # the ordinal of 1970-01-01
 
 
 def _micros(text: bytes | None) -> int | None:
     try:
         time = dtm.datetime.fromisoformat((text or b"").decode())
-        return (time.replace(tzinfo=time.tzinfo or dtm.timezone.utc) - EPOCH) // dtm.timedelta(microseconds=1)
+        return (time.replace(tzinfo=time.tzinfo or dtm.UTC) - EPOCH) // dtm.timedelta(microseconds=1)
     except (ValueError, OverflowError):
         return None
 
@@ -67,11 +69,17 @@ DIGIT = 2**62
 """A power of two that is an integer of SQLite."""
 
 
-class GuardedSQLite(GuardedSql, SQLiteCompiler):
+class GuardedSQLite(GuardedSql, SQLiteCompiler):  # type: ignore[misc]
     """SQLite raises at an integer sum or magnitude of more than 64 bits; doubles become infinite or null."""
 
     __slots__ = ()
     post_rewrites = (joined_steps,)
+
+    def write_literal(self, op: Any, *, value: Any, dtype: Any) -> Any:
+        """As elsewhere; a NUL would end the query."""
+        if isinstance(value, str) and "\0" in value:
+            return self.written(f"CAST(X'{value.encode().hex()}' AS TEXT)")
+        return super().write_literal(op, value=value, dtype=dtype)
 
     def real(self, value: float) -> Any:
         """A constant double, of integers and quotients of them: SQLite rounds decimals of 16 digits otherwise."""
@@ -98,64 +106,64 @@ class GuardedSQLite(GuardedSql, SQLiteCompiler):
             first = self.text(left).this[1:-1]  # a long sum without parentheses, of which SQLite allows few
         return sge.Var(this=f"({first} {sign} {second})")
 
-    def write_Add(self, op: Any, *, left: Any, right: Any) -> Any:
+    def write_add(self, op: Any, *, left: Any, right: Any) -> Any:
         return self._binary(op, left, right, "+")
 
-    def write_Subtract(self, op: Any, *, left: Any, right: Any) -> Any:
+    def write_subtract(self, op: Any, *, left: Any, right: Any) -> Any:
         return self._binary(op, left, right, "-")
 
-    def write_Multiply(self, op: Any, *, left: Any, right: Any) -> Any:
+    def write_multiply(self, op: Any, *, left: Any, right: Any) -> Any:
         return self._binary(op, left, right, "*")
 
-    def write_Divide(self, op: Any, *, left: Any, right: Any) -> Any:
+    def write_divide(self, op: Any, *, left: Any, right: Any) -> Any:
         return self._binary(op, left, right, "/")
 
-    def write_Exp(self, op: Any, *, arg: Any) -> Any:
+    def write_exp(self, op: Any, *, arg: Any) -> Any:
         return self.written("EXP({a})", a=arg)
 
-    def write_Power(self, op: Any, *, left: Any, right: Any) -> Any:
+    def write_power(self, op: Any, *, left: Any, right: Any) -> Any:
         return self.written("POWER({a}, {b})", a=left, b=right)
 
-    def write_IsNan(self, op: Any, *, arg: Any) -> Any:
+    def write_is_nan(self, op: Any, *, arg: Any) -> Any:
         return self.written("{a} IS NULL AND NULL", a=arg)  # NaN is null
 
-    def write_IsInf(self, op: Any, *, arg: Any) -> Any:
+    def write_is_inf(self, op: Any, *, arg: Any) -> Any:
         return self.written("ABS({a}) = 9e999", a=arg)
 
-    def write_HashOfText(self, op: Any, *, arg: Any) -> Any:
+    def write_hash_of_text(self, op: Any, *, arg: Any) -> Any:
         return self.f.anon.dpnb_hash(arg)
 
-    def write_Microseconds(self, op: Any, *, arg: Any) -> Any:
+    def write_microseconds(self, op: Any, *, arg: Any) -> Any:
         return arg  # the table is read so
 
-    def write_DateOfDays(self, op: Any, *, arg: Any) -> Any:
+    def write_date_of_days(self, op: Any, *, arg: Any) -> Any:
         return arg
 
-    def write_ExtractYear(self, op: Any, *, arg: Any) -> Any:
+    def write_extract_year(self, op: Any, *, arg: Any) -> Any:
         return self.f.anon.dpnb_part(sge.convert("year"), arg)
 
-    def write_ExtractMonth(self, op: Any, *, arg: Any) -> Any:
+    def write_extract_month(self, op: Any, *, arg: Any) -> Any:
         return self.f.anon.dpnb_part(sge.convert("month"), arg)
 
-    def write_ExtractDay(self, op: Any, *, arg: Any) -> Any:
+    def write_extract_day(self, op: Any, *, arg: Any) -> Any:
         return self.f.anon.dpnb_part(sge.convert("day"), arg)
 
-    def write_ExtractDayOfYear(self, op: Any, *, arg: Any) -> Any:
+    def write_extract_day_of_year(self, op: Any, *, arg: Any) -> Any:
         return self.f.anon.dpnb_part(sge.convert("dayofyear"), arg)
 
-    def write_WithCase(self, op: Any, *, arg: Any, case: Any) -> Any:
+    def write_with_case(self, op: Any, *, arg: Any, case: Any) -> Any:
         return self.f.anon.dpnb_case(arg, sge.convert(op.case))
 
-    def write_StringLength(self, op: Any, *, arg: Any) -> Any:
+    def write_string_length(self, op: Any, *, arg: Any) -> Any:
         return self.f.anon.dpnb_length(arg)
 
-    def write_StartsWith(self, op: Any, *, arg: Any, start: Any) -> Any:
+    def write_starts_with(self, op: Any, *, arg: Any, start: Any) -> Any:
         return self.f.anon.dpnb_starts(arg, start)
 
-    def write_EndsWith(self, op: Any, *, arg: Any, end: Any) -> Any:
+    def write_ends_with(self, op: Any, *, arg: Any, end: Any) -> Any:
         return self.f.anon.dpnb_ends(arg, end)
 
-    def write_StringContains(self, op: Any, *, haystack: Any, needle: Any) -> Any:
+    def write_string_contains(self, op: Any, *, haystack: Any, needle: Any) -> Any:
         return self.f.anon.dpnb_contains(haystack, needle)
 
 
@@ -175,11 +183,21 @@ class SQLite(SqlEngine):
         files = {name: file for _, name, file in native.get_backend().con.execute("PRAGMA database_list")}
         if not files.get("main"):
             raise SchemaError("SQLite: the database must be a file, which is opened again; this one is in memory")
-        address = f"{Path(files['main']).resolve().as_uri()}?mode=ro"
+        self._file = str(Path(files["main"]).resolve())
+        address = f"{Path(self._file).as_uri()}?mode=ro"
         connection = sqlite3.connect(address, uri=True, check_same_thread=False, isolation_level=None, timeout=60)
         for name, (arguments, function) in FUNCTIONS.items():
             connection.create_function(name, arguments, function, deterministic=True)
         return connection
+
+    def is_stored(self, table: ops.DatabaseTable) -> bool:
+        query = "SELECT 1 FROM main.sqlite_master WHERE name = ? AND type = 'table' AND rootpage > 0"
+        is_main = table.namespace.database in (None, "main") and table.namespace.catalog is None
+        return is_main and self._connection.execute(query, (table.name,)).fetchone() is not None
+
+    def files(self, native: Any) -> Paths:
+        file = self._file
+        return lambda: (file, f"{file}-wal")
 
     def begin(self) -> None:
         self._connection.execute("BEGIN")
@@ -188,7 +206,7 @@ class SQLite(SqlEngine):
         self._connection.interrupt()
 
     def fetched(self, sql: str) -> list[tuple[Any, ...]]:
-        return self._connection.execute(sql).fetchall()
+        return self._connection.execute(sql).fetchall()  # type: ignore[no-any-return]
 
     def source(self, table: str, schema: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
         columns, types = [], {}
@@ -196,7 +214,7 @@ class SQLite(SqlEngine):
             quoted = sge.to_identifier(name, quoted=True).sql("sqlite")
             of, types[name] = _read(quoted, dtype)
             columns.append(f"{of} AS {quoted}")
-        return f"SELECT {', '.join(columns)} FROM ({table}) AS given", types
+        return f"SELECT {', '.join(columns)} FROM ({table}) AS given", types  # noqa: S608  (names are quoted)
 
 
 def _read(column: str, dtype: Any) -> tuple[str, Any]:
