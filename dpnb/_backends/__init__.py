@@ -4,7 +4,7 @@
 ``evaluation``  evaluation of expressions for rows, as far as numpy and narwhals have it in common
 ``memory``      data frames, prepared once
 ``reading``     how a table is read from its source, and ``source_table``, a data frame that was
-``lazy``        polars (lazy), DuckDB and Spark: queries are computed by the engine through narwhals
+``lazy``        polars (lazy), DuckDB, Spark and databases of Ibis: the engine computes queries, through narwhals
 ``dask``        partitions of whole units, each processed on its worker
 
 ``column_types`` tells which columns can match the schema, ``contribution`` which rows of a unit count, ``unit_vectors``

@@ -85,8 +85,8 @@ class Session(BaseSession):
         effect.  Or a polars lazy frame, a DuckDB relation, a Spark data frame or a table of Ibis in a database, which
         is not copied and is read again by every query; or a Dask data frame, which is prepared on its workers.  Several
         tables are passed by name and share the privacy unit and the budget.  What a value counts as depends on that
-        value alone, but a library may have changed it before: pandas converts integers in a column with a null or a fraction
-        to doubles, and integers above 2**53 then differ.  Use a nullable or an Arrow type (``Int64``,
+        value alone, but a library may have changed it before: pandas converts integers in a column with a null or a
+        fraction to doubles, and integers above 2**53 then differ.  Use a nullable or an Arrow type (``Int64``,
         ``int64[pyarrow]``) for such columns.  polars infers the types of a frame that is made from Python lists in the
         same way; give it a schema.
     name : str

@@ -53,8 +53,8 @@ def refuse_expression(node: Node, schema: Schema, engine: Engine) -> None:
         if not whole or kind.magnitude >= 2**52:  # type: ignore[union-attr]
             raise UnsupportedError(
                 f"{words(node)}: on {engine.name} {node.operator} needs whole numbers on both sides, the left below "
-                "2**52, or 1 on the right: engines round other remainders differently; .round() both sides first, or add the "
-                "column in the engine"
+                "2**52, or 1 on the right: engines round other remainders differently; .round() both sides first, or "
+                "add the column in the engine"
             )
     for inner in arguments(node):
         refuse_expression(inner, schema, engine)

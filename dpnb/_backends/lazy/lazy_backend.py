@@ -1,4 +1,4 @@
-"""Tables that stay in their engine: polars, DuckDB, Spark.  The engine returns only sums.
+"""Tables that stay in their engine: polars, DuckDB, Spark, a database.  The engine returns only sums.
 
 The engine forms the pairs of a join, whose number for one unit is bounded by the rules of `dpnb._plan.join` alone.
 """

@@ -93,17 +93,16 @@ class SqlEngine(Engine):
         for table in native.op().find(ops.DatabaseTable):
             if not self.is_stored(table):
                 raise SchemaError(
-                    f"table: must be stored in {self.label}, and visible on other connections; a view can fail for some "
-                    "rows; write its result into a table, and pass that"
+                    f"table: must be stored in {self.label}, and visible on other connections; a view can fail for "
+                    "some rows; write its result into a table, and pass that"
                 )
 
     def opened(self, native: Any) -> LazyFrame:
         """The table as `source` reads it."""
         self.attach(native)
         query, types = self.source(str(ibis.to_sql(native)), native.schema())
-        self.fetched(
-            f"SELECT * FROM ({query}) AS checked LIMIT 0"
-        )  # so that no query fails because of the table itself
+        # So that no later query fails because of the table itself.
+        self.fetched(f"SELECT * FROM ({query}) AS checked LIMIT 0")  # noqa: S608  (names are quoted)
         return self._named(query, types)
 
     def public_table(self, frame: LazyFrame, columns: Mapping[str, Sequence[Any]]) -> LazyFrame:
