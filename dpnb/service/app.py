@@ -43,7 +43,8 @@ from dpnb.service.access.identities import HubIdentities, Identities, Valid
 from dpnb.service.access.tokens import AUDITORS, CURATORS, LONGEST_TOKEN, MONITORS, Identity, Role, TokenStore
 from dpnb.service.curation.acts import carry_out
 from dpnb.service.curation.people import change_people
-from dpnb.service.curation.state import audit_page, plan_page, table_state
+from dpnb.service.curation.rows import audit_page, plan_page
+from dpnb.service.curation.state import table_state
 from dpnb.service.limits import (
     FAILED_TOO_OFTEN,
     TOO_MANY_OPEN,

@@ -24,7 +24,7 @@ from dpnb.curator.disclosure import report_of
 from dpnb.errors import InvalidValueError, SchemaError
 from dpnb.ledger.charge import TABLE_FILES
 from dpnb.service.configuration.settings import DataSetting, TableSettings
-from dpnb.service.curation.state import audit_page
+from dpnb.service.curation.rows import audit_page
 from dpnb.service.opening import OpenTable, check_table, open_table
 from dpnb.session import table_contents as file_contents
 from dpnb.session.table_contents import SUFFIX

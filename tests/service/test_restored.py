@@ -29,7 +29,7 @@ from dpnb.service import heads
 from dpnb.service.access.tokens import new_token
 from dpnb.service.configuration.parts import AmountSettings, DivisionSettings, PartSettings
 from dpnb.service.configuration.settings import TableSettings, read_settings
-from dpnb.service.curation.state import audit_page
+from dpnb.service.curation.rows import audit_page
 from dpnb.service.heads import HeadFile
 from dpnb.service.opening import OpenTable
 from dpnb.session.backup import back_up

@@ -33,7 +33,8 @@ from dpnb.service.cockpit.page import DOCUMENT, Live, read_static
 from dpnb.service.cockpit.protections import LIFETIME, Logins, NewLogin, Origins, Protected
 from dpnb.service.curation.acts import carry_out
 from dpnb.service.curation.people import change_people
-from dpnb.service.curation.state import audit_page, described, plan_page, table_state
+from dpnb.service.curation.rows import audit_page, plan_page
+from dpnb.service.curation.state import described, table_state
 from dpnb.service.limits import RequestRate
 from dpnb.service.monitoring.log import log, log_login
 from dpnb.service.network.http import client_of, keep_connection, read_body
