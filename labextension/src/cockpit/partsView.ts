@@ -1,5 +1,6 @@
 import type { Actions } from './actions';
-import { amountFields, amountOf, percentDown } from './amounts';
+import { percentDown } from './amounts';
+import { moveCap } from './caps';
 import { addAgain, addAnalyst, handOver, remove } from './people';
 import { cellFor, heading } from './tableParts';
 import { button, element, type IView, setText, Views } from '../dom/dom';
@@ -89,7 +90,7 @@ function partRow(actions: Actions | null, table: () => string): IView<IPartState
       ].filter(text => text !== '');
       setText(may, limits.join('; ') || trans.__('up to the whole budget'));
       setText(spent, trans.__('%1 (%2)', percent(part.share), part.spent.words));
-      setText(left, trans.__('%1 left', percentDown(headroom)));
+      setText(left, leftOf(part));
       const isAnalyst = part.level === 'analyst';
       hand.hidden = !part.is_unused;
       leave.hidden = !isAnalyst || isRemoved;
@@ -107,23 +108,14 @@ function partRow(actions: Actions | null, table: () => string): IView<IPartState
   };
 }
 
-function moveCap(actions: Actions, table: string, { level, name, limit, ceiling }: IPartState): void {
-  const within = ceiling === null ? trans.__('the budget') : trans.__('the ceiling %1', ceiling.words);
-  void actions.table(table, {
-    title: trans.__('Move the cap of %1', name),
-    what: [
-      trans.__('From now on %1 can be charged at most this amount in total, within %2.', name, within),
-      trans.__('What was charged stays charged. All fields empty: no cap but %1.', within)
-    ],
-    fields: amountFields(limit),
-    confirm: trans.__('Move the cap'),
-    act: values => {
-      const cap = amountOf(values);
-      const isNone = Object.values(cap).every(value => value === null);
-      return { act: 'move_cap', level, name, cap: isNone ? null : cap };
-    },
-    done: trans.__('The cap of %1 is moved.', name)
-  });
+/** What is left, and of what; within all limits of the part. */
+function leftOf({ ceiling, cap, headroom }: IPartState): string {
+  const left = percentDown(headroom);
+  return ceiling !== null
+    ? trans.__('%1 left of the ceiling', left)
+    : cap !== null
+      ? trans.__('%1 left of the cap', left)
+      : trans.__('%1 left of the budget', left);
 }
 
 function revokeOrRestore(actions: Actions, table: string, part: IPartState): void {

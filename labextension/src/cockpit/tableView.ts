@@ -51,8 +51,7 @@ export class TableView implements IView<ITableState> {
       })
     );
     const bar = element('div', 'dpnb-table-acts', ...save, ...(_actions ? [this._freeze] : []));
-    const title = element('div', 'dpnb-table-title', this._name, bar);
-    const top = element('section', 'dpnb-block', title, this._facts, this._notice, this._frozen, overview);
+    const top = element('section', 'dpnb-block', this._name, this._facts, this._notice, this._frozen, overview, bar);
     top.setAttribute('aria-label', trans.__('Budget'));
     this._blocks = [
       new StoppedView(_actions),
