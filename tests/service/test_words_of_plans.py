@@ -26,10 +26,10 @@ from dpnb._plan.plan import GroupLevel, Plan
 from dpnb._request import AnyRequest, LaunchMechanism, PartitionTable, ReduceNoise, Release, RequestBudget, SelectGroups
 from dpnb._target import Target
 from dpnb.curator.audit import audit
-from dpnb.curator.disclosure import report_of
 from dpnb.ledger.charge import RELEASE, TABLE_FILES
 from dpnb.service.configuration.parts import AmountSettings, DivisionSettings, PartSettings
 from dpnb.service.curation import rows as log_rows
+from dpnb.session.disclosure.building import report_of
 from service.cockpits import Opened, built, run_cockpit
 from service.served import Served, content, run_served
 

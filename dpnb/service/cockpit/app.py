@@ -40,9 +40,9 @@ from dpnb.service.monitoring.log import log, log_login
 from dpnb.service.network.http import client_of, keep_connection, read_body
 from dpnb.service.opening import OpenTable
 from dpnb.service.served import ServedTable
-from dpnb.session.disclosure.building import report_of_ledger
+from dpnb.session.disclosure.building import report_of, report_of_ledger
 from dpnb.wire.acts import ACTS, PERSON_ACTS
-from dpnb.wire.limits import MAX_INTEGER, WireError
+from dpnb.wire.limits import MAX_INTEGER, MAX_SHOWN, WireError
 
 COOKIE, SECURE_COOKIE = "dpnb-cockpit", "__Host-dpnb-cockpit"
 CSRF = "x-csrf-token"
@@ -235,12 +235,14 @@ class Cockpit(NotCopyable):
         return _json(await asyncio.to_thread(plan_page, self._served(request).table, _row_number(request, "row")))
 
     async def _statement(self, request: HttpRequest, person: Identity, is_valid: Callable[[], bool]) -> Response:
-        """The disclosure statement; as a text, so that no browser shows it as a page of this origin."""
+        """The disclosure statement, or that of one analyst's part; a text, so that no browser shows it as a page."""
         table, form = self._served(request).table, request.query_params.get("format", "html")
         if form not in FORMATS:
             raise HTTPException(400, "format: must be html or json.")
-        report = await asyncio.to_thread(report_of_ledger, table.session.ledger)
-        log("statement", actor=person.name, role=person.role, table=table.name, page="cockpit")
+        analyst, ledger = request.query_params.get("analyst", "")[:MAX_SHOWN], table.session.ledger
+        make = partial(report_of, ledger.path, analyst) if analyst else partial(report_of_ledger, ledger)
+        report = await asyncio.to_thread(make)
+        log("statement", actor=person.name, role=person.role, table=table.name, about=analyst, page="cockpit")
         text = await asyncio.to_thread(report.to_html if form == "html" else report.to_json)
         return Response(text, headers={"Content-Disposition": "attachment"}, media_type="text/plain; charset=utf-8")
 
