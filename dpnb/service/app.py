@@ -248,6 +248,10 @@ class Service(NotCopyable):
         """The figures of the process, at the port of the cockpit, since Prometheus reads no Unix socket."""
         return self._authenticated(self._rules.metrics.reply, MONITORS)
 
+    def figures_of(self, table: str) -> list[tuple[str, str]]:
+        """The figures of a table and of the process, in words; reads its ledger."""
+        return self._rules.metrics.in_words(table)
+
     async def _names(self, request: HttpRequest, person: Identity, is_valid: Valid) -> Response:
         log_login("login", actor=person.name, role=person.role, client=client_of(request))
         sees_all = person.role in AUDITORS

@@ -39,8 +39,11 @@ pytestmark = pytest.mark.usefixtures("built")
 STATEMENT = "/api/tables/people/statement"
 PLAN = "/api/tables/people/plan"
 PEOPLE = "/api/tables/people/people"
-READ = ("/api/state", LOG, PLAN, STATEMENT, "/api/events")
+RECORDS = "/api/tables/people/records"
+AUDITS = "/api/tables/people/audits"
+READ = ("/api/state", LOG, PLAN, STATEMENT, RECORDS, "/api/events")
 POSTS: dict[str, tuple[Any, set[Role]]] = {
+    AUDITS: ({}, {"auditor", "curator", "owner"}),
     ACTS: ({"act": "unfreeze"}, {"curator", "owner"}),
     PEOPLE: ({"act": "remove_analyst", "name": "ana"}, {"curator", "owner"}),
     "/api/tokens": ({"name": "ana"}, {"curator", "owner"}),

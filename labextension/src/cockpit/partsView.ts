@@ -61,7 +61,8 @@ function partRow(actions: Actions | null, table: () => string): IView<IPartState
   const spent = cellFor(trans.__('Spent'), 'dpnb-part-spent');
   const fill = element('div', 'dpnb-bar-fill');
   const left = element('span', 'dpnb-part-left');
-  const leftCell = element('td', 'dpnb-part-headroom', left, element('div', 'dpnb-bar', fill));
+  const leftCell = cellFor(trans.__('Left'), 'dpnb-part-headroom');
+  leftCell.append(left, element('div', 'dpnb-bar', fill));
   const node = element('tr', 'dpnb-part', who, may, spent, leftCell);
   const move = button('dpnb-button', trans.__('Move cap…'), () => part && actions && moveCap(actions, table(), part));
   const revoke = button('dpnb-button', '', () => part && actions && revokeOrRestore(actions, table(), part));
@@ -112,10 +113,10 @@ function partRow(actions: Actions | null, table: () => string): IView<IPartState
 function leftOf({ ceiling, cap, headroom }: IPartState): string {
   const left = percentDown(headroom);
   return ceiling !== null
-    ? trans.__('%1 left of the ceiling', left)
+    ? trans.__('%1 of the ceiling', left)
     : cap !== null
-      ? trans.__('%1 left of the cap', left)
-      : trans.__('%1 left of the budget', left);
+      ? trans.__('%1 of the cap', left)
+      : trans.__('%1 of the budget', left);
 }
 
 function revokeOrRestore(actions: Actions, table: string, part: IPartState): void {

@@ -177,9 +177,9 @@ describe('the page', () => {
     const buttons = [...document.querySelectorAll('button')].filter(one => one.closest('[hidden]') === null);
     expect(buttons.map(one => one.textContent).filter(text => text !== 'Show more')).toEqual([
       'Log out',
-      'Statement',
-      'Statement (JSON)',
-      'Export as CSV'
+      'Statement…',
+      'Export as CSV',
+      'Audit the ledger'
     ]);
   });
 
@@ -417,6 +417,45 @@ describe('an act', () => {
     expect(document.documentElement.outerHTML + JSON.stringify(Object.entries(sessionStorage))).not.toContain(
       'dpnb_new'
     );
+  });
+});
+
+describe('the records', () => {
+  it('are the versions, the last backup, figures, and an audit that is started once', async () => {
+    const version = { name: '2026', since: '2026-11-21T01:20:00Z', requests: 3, last: null, changes: ['<b>age</b>'] };
+    await open();
+    expect(find('.dpnb-records').textContent).toContain('No backup is known');
+    const audit = { actor: 'al', begun: '2026-11-21T01:20:00Z', ended: null, is_fine: false, text: '' };
+    const backup = { time: '2026-11-21T01:20:00Z', rows: 5, is_known: true };
+    const figures = [{ words: 'Open streams', value: '7' }];
+    service.records = { rows: 9, versions: [version], backup, audit, figures };
+    named('Audit the ledger').click();
+    await wait(() => expect(find('.dpnb-records').textContent).toContain('An audit runs since'));
+    expect(find('.dpnb-records').textContent).toMatch(/Last backup: .*, up to row 5 of 9\./);
+    expect(texts('.dpnb-figures tbody td')).toEqual(['7']);
+    expect(texts('.dpnb-changes li')).toEqual(['<b>age</b>']);
+    named('Audit the ledger').click(); // it runs
+    service.records = {
+      ...service.records,
+      audit: { ...audit, ended: '2026-11-21T01:21:00Z', text: '<i>Problem</i>' }
+    };
+    service.tell();
+    await wait(() => expect(find('.dpnb-audit pre').textContent).toBe('<i>Problem</i>'));
+    expect((find('.dpnb-audit') as HTMLDetailsElement).open).toBe(true);
+    expect(service.sent.filter(({ path }) => path.endsWith('/audits'))).toHaveLength(1);
+  });
+
+  it('of one analyst are a statement of that part', async () => {
+    const ceiling = amount('mu 0.2');
+    await open(state({ tables: [table({ parts: [part('a b', { ceiling }), part('bob')] })] }));
+    named('Statement…').click();
+    expect(texts('#dpnb-field-analyst option')).toEqual(['the whole table', 'the part of a b']);
+    write('#dpnb-field-analyst', 'a b');
+    write('#dpnb-field-format', 'json');
+    vi.stubGlobal('URL', { ...URL, createObjectURL: () => 'blob:x', revokeObjectURL: () => undefined });
+    find('dialog button[type=submit]').click();
+    await wait(() => expect(document.querySelector('dialog')).toBeNull());
+    expect(service.sent.map(({ path }) => path)).toContain('/api/tables/visits/statement?format=json&analyst=a+b');
   });
 });
 
