@@ -1,6 +1,7 @@
 import type { Actions } from './actions';
 import { percentDown } from './amounts';
 import { moveCap } from './caps';
+import type { IField } from './dialog';
 import { addAgain, addAnalyst, handOver, remove } from './people';
 import { cellFor, heading } from './tableParts';
 import { button, element, type IView, setText, Views } from '../dom/dom';
@@ -120,16 +121,57 @@ function leftOf({ ceiling, cap, headroom }: IPartState): string {
 }
 
 function revokeOrRestore(actions: Actions, table: string, part: IPartState): void {
-  const { level, name, is_revoked: isRevoked } = part;
-  const what = isRevoked
-    ? trans.__('%1 can be charged again, within the cap and what is left.', name)
-    : trans.__('%1 can be charged nothing more. Answers that are recorded stay free.', name);
+  if (part.is_revoked) {
+    restore(actions, table, part);
+  } else {
+    revoke(actions, table, part);
+  }
+}
+
+function restore(actions: Actions, table: string, { level, name }: IPartState): void {
   void actions.table(table, {
-    title: isRevoked ? trans.__('Restore %1', name) : trans.__('Revoke %1', name),
-    what: [what, trans.__('It is written into the ledger with your name.')],
-    confirm: isRevoked ? trans.__('Restore') : trans.__('Revoke'),
-    isSevere: !isRevoked,
-    act: () => ({ act: isRevoked ? 'restore' : 'revoke', level, name }),
-    done: isRevoked ? trans.__('%1 is restored.', name) : trans.__('%1 is revoked.', name)
+    title: trans.__('Restore %1', name),
+    what: [
+      trans.__('%1 can be charged again, within the cap and what is left.', name),
+      trans.__('It is written into the ledger with your name.')
+    ],
+    confirm: trans.__('Restore'),
+    act: () => ({ act: 'restore', level, name }),
+    done: trans.__('%1 is restored.', name)
+  });
+}
+
+/** Revoke a part, or only the tokens of its analyst. */
+function revoke(actions: Actions, table: string, { level, name }: IPartState): void {
+  const hasTokens = level === 'analyst' && actions.revocable.has(name);
+  const what: IField = {
+    name: 'what',
+    label: trans.__('What'),
+    choices: [
+      ['part', trans.__('the part: nothing more is charged')],
+      ['tokens', trans.__('the tokens alone: logged out everywhere')]
+    ],
+    hint: trans.__('The part is revoked in the ledger, with your name; the tokens in the log of the service.')
+  };
+  void actions.withToken({
+    title: trans.__('Revoke %1', name),
+    what: [
+      trans.__('%1 can be charged nothing more. Answers that are recorded stay free.', name),
+      hasTokens
+        ? trans.__('Without the tokens the part stays as it is, and a new token opens it again.')
+        : trans.__('It is written into the ledger with your name.')
+    ],
+    fields: hasTokens ? [what] : [],
+    confirm: trans.__('Revoke'),
+    isSevere: true,
+    done: trans.__('Revoked: %1.', name),
+    make: async (service, { what: chosen }) => {
+      if (chosen === 'tokens') {
+        await service.token({ act: 'revoke', name });
+      } else {
+        await service.act(table, { act: 'revoke', level, name });
+      }
+      return [name, null];
+    }
   });
 }

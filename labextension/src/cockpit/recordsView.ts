@@ -91,7 +91,7 @@ export class RecordsView implements IView<ITableState> {
     this._start.setAttribute('aria-disabled', String(audit !== null && !isEnded));
     this._result.node.hidden = !isEnded;
     setText(this._text, audit?.text ?? '');
-    if (isEnded && audit?.is_fine === false) {
+    if (isEnded && !audit.is_fine) {
       this._result.unfold();
     }
     this._versions.rename(trans.__('Versions of the table (%1)', versions.length));

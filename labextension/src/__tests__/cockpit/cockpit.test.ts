@@ -355,6 +355,22 @@ describe('an act', () => {
     ]);
   });
 
+  it('revokes the tokens alone of a person who has some', async () => {
+    await open(state({ tables: [table({ parts: [part('ana'), part('bob')] })] }));
+    named('Revoke bob').click();
+    expect(document.querySelector('#dpnb-field-what')).toBeNull();
+    named('Cancel').click();
+    await wait(() => expect(document.querySelector('dialog')).toBeNull());
+    named('Revoke ana').click();
+    write('#dpnb-field-what', 'tokens');
+    confirm().click();
+    await wait(() => expect(document.querySelector('dialog')).toBeNull());
+    expect(service.acts).toEqual([]);
+    expect(service.sent.filter(({ path }) => path === '/api/tokens').map(({ body }) => body)).toEqual([
+      { act: 'revoke', name: 'ana' }
+    ]);
+  });
+
   it('adds, removes and hands over, and shows a new token once', async () => {
     const project = { level: 'project', has_cap: false, free: 0.4 };
     const parts = [part('flu', project), part('ana', { is_unused: true }), part('bob', { is_removed: true })];
