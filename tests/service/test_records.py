@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 import dpnb
+from dpnb._request import Release, RequestBudget
+from dpnb._target import Target
 from dpnb.curator.disclosure import verify
 from dpnb.service.cockpit import audits
 from dpnb.service.configuration.parts import AmountSettings, DivisionSettings, PartSettings
@@ -160,6 +162,26 @@ def test_requests_and_acts_have_their_own_words_in_the_log(tmp_path: Path) -> No
         decline = {"act": "decline", "request": asked["number"], "digest": asked["digest"], "why": "no"}
         assert (await browser.post(ACTS, decline)).status_code == 200
         assert await last(3) == ["released", "declined", "recorded"]
+
+    run_cockpit(tmp_path, scenario, division=PARTS)
+
+
+def test_the_expected_error_of_a_request_follows_from_what_its_analyst_was_released(tmp_path: Path) -> None:
+    async def scenario(opened: Opened) -> None:
+        browser, session = await opened.logged_in(), opened.served.session
+        mean = session.frame["age"].mean()
+
+        async def expected(number: str, mu: str) -> str:
+            call = RequestBudget((Release(mean.plan, mean.view, Target("mu", Fraction(mu))),), "a paper")
+            assert (await opened.served.post(opened.served.body(number, call))).status_code == 200
+            (table,) = (await browser.state())["tables"]
+            return str(table["requests"][-1]["queries"][0]["error"])
+
+        cleo = opened.served.of("cleo")  # what another analyst was released does not count
+        assert (await cleo.post(cleo.count("d"))).status_code == 200
+        assert await expected("a", "1/9") == "unknown until the count of age is released"
+        assert (await opened.served.post(opened.served.count("b"))).status_code == 200
+        assert "age at 95% (noise)" in await expected("c", "1/8")
 
     run_cockpit(tmp_path, scenario, division=PARTS)
 

@@ -35,7 +35,7 @@ export class RecordsView implements IView<ITableState> {
       trans.__('Last request'),
       trans.__('What changed')
     ]);
-    const [figures, figureRows] = tableOf(trans.__('Figures of the service'), [trans.__('Figure'), trans.__('Now')]);
+    const [figures, figureRows] = tableOf(trans.__('Figures and their values'), [trans.__('Figure'), trans.__('Now')]);
     this._versionRows = new Views(versionRows, versionRow);
     this._figureRows = new Views(figureRows, figureRow);
     const more = trans.__(
