@@ -43,7 +43,7 @@ class VersionState(Record, frozen=True):
     since: str | None  # Time of the first row of the ledger with it; None if there is none yet.
     requests: NonNegative  # Charged ones.
     last: str | None  # Time of the last of them.
-    changes: tuple[str, ...]  # What is other than in the version before, in words.
+    changes: tuple[str, ...]  # What is other than in the version before, or was changed later, in words.
 
 
 class BackupState(Record, frozen=True):

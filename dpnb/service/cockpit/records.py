@@ -9,7 +9,7 @@ from dpnb._protocol.cockpit import AuditState, BackupState, Figure, RecordsPage,
 from dpnb.errors import printable
 from dpnb.ledger import ChargeSummary, Ledger
 from dpnb.ledger.chain import ChainHead
-from dpnb.ledger.charge import REQUESTS, TABLE_FILES
+from dpnb.ledger.charge import REQUESTS, TABLE_FILES, VERSION
 from dpnb.service.opening import OpenTable
 from dpnb.session.backup import last_backup
 from dpnb.session.disclosure.versions import changes
@@ -42,8 +42,8 @@ def _versions(ledger: Ledger, current: str) -> tuple[VersionState, ...]:
     times, names = ledger.times(), list(by_version)
     states = []
     for number, (name, rows) in enumerate(by_version.items()):
-        before = by_version[names[number - 1]] if number else None
-        changed = () if before is None else tuple(map(printable, _changes(ledger, before, rows)))[:MAX_CHANGES]
+        before = by_version[names[number - 1]] if number else []
+        changed = tuple(map(printable, _changes(ledger, times, before, rows)))[:MAX_CHANGES]
         requests = [times[row.id] for row in rows if row.kind in REQUESTS]
         last = requests[-1] if requests else None
         states.append(VersionState(printable(name), times[rows[0].id], len(requests), last, changed))
@@ -52,12 +52,17 @@ def _versions(ledger: Ledger, current: str) -> tuple[VersionState, ...]:
     return tuple(reversed(states))
 
 
-def _changes(ledger: Ledger, before: list[ChargeSummary], rows: list[ChargeSummary]) -> Iterator[str]:
-    """What is other in a version than in the one before: its data, as far as that is recorded, and its declaration."""
+def _changes(
+    ledger: Ledger, times: dict[int, str], before: list[ChargeSummary], rows: list[ChargeSummary]
+) -> Iterator[str]:
+    """What is other than in the version before, or was changed later: the data, where recorded, and the declaration."""
     then, now = _contents(before), _contents(rows)
     if then is not None and now is not None:
         yield "the data are the same" if then == now else "the data are other ones"
-    yield from changes(*(ledger.declared_before(of[-1].id + 1) for of in (before, rows)))
+    for row in rows:
+        if row.kind == VERSION:
+            words = changes(ledger.declared_before(row.id), ledger.declared_before(row.id + 1))
+            yield from (f"{times[row.id][:10]}: {one}" for one in words)
 
 
 def _contents(rows: list[ChargeSummary]) -> Any:

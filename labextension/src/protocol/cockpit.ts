@@ -50,7 +50,7 @@ export interface IVersionState {
   requests: number;
   /** Time of the last of them. */
   last: string | null;
-  /** What is other than in the version before, in words. */
+  /** What is other than in the version before, or was changed later, in words. */
   changes: string[];
 }
 
