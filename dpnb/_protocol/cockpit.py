@@ -64,7 +64,7 @@ class AuditState(Record, frozen=True):
     text: str  # As `python -m dpnb audit` prints it.
 
 
-class Figure(Record, frozen=True):
+class ReadFigure(Record, frozen=True):
     """A figure for Prometheus, to be read by a person."""
 
     words: str
@@ -78,7 +78,7 @@ class RecordsPage(Record, frozen=True):
     versions: tuple[VersionState, ...]  # Newest first.
     backup: BackupState | None
     audit: AuditState | None
-    figures: tuple[Figure, ...]  # Empty for an auditor.
+    figures: tuple[ReadFigure, ...]  # Empty for an auditor.
 
 
 class PeopleChanged(Record, frozen=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from dpnb._protocol.cockpit import AuditState, BackupState, Figure, RecordsPage, VersionState
+from dpnb._protocol.cockpit import AuditState, BackupState, ReadFigure, RecordsPage, VersionState
 from dpnb.errors import printable
 from dpnb.ledger import ChargeSummary, Ledger
 from dpnb.ledger.chain import ChainHead
@@ -23,7 +23,7 @@ def records(table: OpenTable, audit: AuditState | None, figures: Sequence[tuple[
     ledger = table.session.ledger
     with ledger.lock.checked():
         rows, versions, backup = ledger.count, _versions(ledger, table.session._core.version), _backup(ledger)
-    return RecordsPage(rows, versions, backup, audit, tuple(Figure(*one) for one in figures))
+    return RecordsPage(rows, versions, backup, audit, tuple(ReadFigure(*one) for one in figures))
 
 
 def _backup(ledger: Ledger) -> BackupState | None:

@@ -2,7 +2,7 @@ import type { Service } from './service';
 import { cellFor, heading, moment } from './tableParts';
 import { button, element, type IView, setText, Views } from '../dom/dom';
 import { Fold } from '../dom/fold';
-import type { IAuditState, IBackupState, IFigure, IRecordsPage, IVersionState } from '../protocol/cockpit';
+import type { IAuditState, IBackupState, IReadFigure, IRecordsPage, IVersionState } from '../protocol/cockpit';
 import type { ITableState } from '../protocol/curation';
 import { trans } from '../translation';
 
@@ -17,7 +17,7 @@ export class RecordsView implements IView<ITableState> {
   private readonly _versions = new Fold('dpnb-versions', '');
   private readonly _figures = new Fold('dpnb-figures', trans.__('Figures of the service'));
   private readonly _versionRows: Views<IVersionState>;
-  private readonly _figureRows: Views<IFigure>;
+  private readonly _figureRows: Views<IReadFigure>;
   private _name = '';
   private _isReading = false;
   private _isAgain = false;
@@ -155,7 +155,7 @@ function versionRow(): IView<IVersionState> {
   };
 }
 
-function figureRow(): IView<IFigure> {
+function figureRow(): IView<IReadFigure> {
   const words = element('th', 'dpnb-foreign');
   words.scope = 'row';
   const value = cellFor(trans.__('Now'));

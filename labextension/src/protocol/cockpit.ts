@@ -76,7 +76,7 @@ export interface IAuditState {
 }
 
 /** A figure for Prometheus, to be read by a person. */
-export interface IFigure {
+export interface IReadFigure {
   words: string;
   value: string;
 }
@@ -90,7 +90,7 @@ export interface IRecordsPage {
   backup: IBackupState | null;
   audit: IAuditState | null;
   /** Empty for an auditor. */
-  figures: IFigure[];
+  figures: IReadFigure[];
 }
 
 /** What there is after an act about an analyst of a table. */
@@ -146,7 +146,7 @@ export const isAuditState = (value: unknown): value is IAuditState =>
   isBoolean(value.is_fine) &&
   isText(value.text);
 
-export const isFigure = (value: unknown): value is IFigure =>
+export const isReadFigure = (value: unknown): value is IReadFigure =>
   isFields(value) && isText(value.words) && isText(value.value);
 
 export const isRecordsPage = (value: unknown): value is IRecordsPage =>
@@ -155,7 +155,7 @@ export const isRecordsPage = (value: unknown): value is IRecordsPage =>
   listOf(isVersionState)(value.versions) &&
   orNull(isBackupState)(value.backup) &&
   orNull(isAuditState)(value.audit) &&
-  listOf(isFigure)(value.figures);
+  listOf(isReadFigure)(value.figures);
 
 export const isPeopleChanged = (value: unknown): value is IPeopleChanged =>
   isFields(value) && isTableState(value.table) && orNull(isText)(value.token);
