@@ -60,7 +60,7 @@ class SqlEngine(Engine):
         super().__init__()
         self._numbers = itertools.count()
         self._connection: Any = None
-        self._tables: dict[str, _Step] = {}
+        self._tables: dict[str, _SqlStep] = {}
         """By their names, in an order in which each refers to earlier ones: tables of the session and of public values,
         and the steps of what many queries begin with."""
 
@@ -117,16 +117,16 @@ class SqlEngine(Engine):
         return str(self.compiler.write_literal(node, value=value, dtype=node.dtype).sql(self.compiler.dialect))
 
     def _named(self, query: str, types: Mapping[str, Any]) -> LazyFrame:
-        return self._table(_Step(query, frozenset(), is_table=True), types)
+        return self._table(_SqlStep(query, frozenset(), is_table=True), types)
 
     def _new_name(self) -> str:
         return f"step{next(self._numbers)}"
 
     def planned(self, frame: LazyFrame) -> LazyFrame:
         steps, last, used = self._compiled(frame)
-        return self._table(_Step(last, used, before=steps), frame.to_native().schema())
+        return self._table(_SqlStep(last, used, before=steps), frame.to_native().schema())
 
-    def _table(self, step: _Step, types: Mapping[str, Any]) -> LazyFrame:
+    def _table(self, step: _SqlStep, types: Mapping[str, Any]) -> LazyFrame:
         """A table that stands for a query as long as it is used."""
         name = self._new_name()
         self._tables[name] = step
@@ -217,7 +217,7 @@ class SqlEngine(Engine):
         texts += [self._text(*step) for step in steps.items()]
         return f"WITH {', '.join(texts)} {last}"
 
-    def _texts(self, name: str, step: _Step) -> list[str]:
+    def _texts(self, name: str, step: _SqlStep) -> list[str]:
         if step.is_table:
             return [f"{name} AS ({step.query})"]
         return [self._text(*each) for each in (step.before | {name: step.query}).items()]
@@ -242,7 +242,7 @@ class SqlEngine(Engine):
 
 
 @dataclass(frozen=True)
-class _Step:
+class _SqlStep:
     """A query to which others refer, and the tables that it uses."""
 
     query: str
