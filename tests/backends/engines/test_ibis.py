@@ -209,11 +209,20 @@ class TestOnAServer:
             summed(made)
         assert not any(databases.PASSWORD in text for text in (str(caught.value), repr(made), str(made.explain())))
 
-    def test_a_server_that_is_gone_is_an_execution_error(self, in_postgresql: PostgreSQLTables) -> None:
+    def test_a_closed_connection_is_opened_again_before_the_charge(self, in_postgresql: PostgreSQLTables) -> None:
         table = in_postgresql.table(kinds_of(VISITS), rows_of(VISITS))
         made = session(table)
-        in_postgresql.execute(
-            f"select pg_terminate_backend(pid) from pg_stat_activity where usename = '{databases.READER}'"
-        )
-        with pytest.raises(dpnb.errors.ExecutionError, match="failed"):
+        own = made._core.tables.opened.engine._connection.info.backend_pid
+        in_postgresql.execute(f"select pg_terminate_backend({own})")
+        assert summed(made) == summed(session(VISITS))
+
+    def test_nothing_is_charged_where_the_server_is_gone(
+        self, in_postgresql: PostgreSQLTables, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        made = session(in_postgresql.table(kinds_of(VISITS), rows_of(VISITS)))
+        engine = made._core.tables.opened.engine
+        engine._connection.close()
+        engine._address["port"] = "1"
+        with pytest.raises(dpnb.errors.ExecutionError):
             summed(made)
+        assert not made.ledger.charges()

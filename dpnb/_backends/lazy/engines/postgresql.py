@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Mapping
 from typing import Any
 
@@ -164,21 +165,24 @@ class PostgreSQL(SqlEngine):
     fence = ("", " OFFSET 0")
 
     def connect(self, native: Any) -> Any:
+        users = native.get_backend().con
+        ((schemas,),) = users.execute("SELECT current_schemas(false)").fetchall()
+        names = ", ".join(sge.to_identifier(name, quoted=True).sql("postgres") for name in ("pg_catalog", *schemas))
+        self._address = {**users.info.get_parameters(), "password": users.info.password}
+        self._settings = {"search_path": names, "jit": "off", "timezone": "'UTC'", "datestyle": "'ISO'"}
+        return self._opened_connection()
+
+    def _opened_connection(self) -> Any:
         import psycopg
 
-        backend = native.get_backend()
-        info = backend.con.info
-        found = backend.con.execute("SELECT current_schemas(false)").fetchone()
-        path = ", ".join('"' + name.replace('"', '""') + '"' for name in ["pg_catalog", *found[0]])
-        parameters = info.get_parameters() | ({"password": info.password} if info.password else {})
-        connection = psycopg.connect(**parameters, client_encoding="UTF8")
-        connection.execute(f"SET search_path = {path}")
-        for setting in ("jit = off", "timezone = 'UTC'", "datestyle = 'ISO'"):
-            connection.execute(f"SET {setting}")
+        connection = psycopg.connect(**self._address, client_encoding="UTF8")
+        weakref.finalize(self, connection.close)
+        for name, value in self._settings.items():
+            connection.execute(f"SET {name} = {value}")
         ((encoding,),) = connection.execute("SHOW server_encoding").fetchall()
         connection.commit()
         if encoding != "UTF8":
-            raise SchemaError("PostgreSQL: the encoding of the database must be UTF8; it may hold texts that are none")
+            raise SchemaError("PostgreSQL: the encoding of the database must be UTF8, so that all its texts are valid")
         connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         connection.read_only = True
         return connection
@@ -199,7 +203,13 @@ class PostgreSQL(SqlEngine):
         return found is not None and bool(found[0])
 
     def begin(self) -> None:
-        self._connection.rollback()
+        import psycopg
+
+        try:
+            self._connection.execute("SELECT 1")
+        except psycopg.OperationalError:
+            self._connection = self._opened_connection()
+        self._connection.rollback()  # the next statement begins the transaction
 
     def cancel(self) -> None:
         self._connection.cancel()

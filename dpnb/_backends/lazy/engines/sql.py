@@ -52,6 +52,7 @@ class SqlEngine(Engine):
 
     shares_subexpressions = False
     keeps = False
+    has_settings = True  # a charge is refused where no transaction can begin
     compiler: Any
     fence = ("", "")
     """What is written before and after a step of a query so that it is computed as a step."""
@@ -60,6 +61,7 @@ class SqlEngine(Engine):
         super().__init__()
         self._numbers = itertools.count()
         self._connection: Any = None
+        self._is_reading = False
         self._tables: dict[str, _SqlStep] = {}
         """By their names, in an order in which each refers to earlier ones: tables of the session and of public values,
         and the steps of what many queries begin with."""
@@ -78,7 +80,7 @@ class SqlEngine(Engine):
 
     @abstractmethod
     def begin(self) -> None:
-        """Begin a transaction that reads one state of the database."""
+        """Begin a transaction that reads one state of the database; connect again if the connection was closed."""
 
     @abstractmethod
     def cancel(self) -> None:
@@ -89,7 +91,6 @@ class SqlEngine(Engine):
         refuse_failing(native)
         if self._connection is None:
             self._connection = self.connect(native)
-            weakref.finalize(self, self._connection.close)
         for table in native.op().find(ops.DatabaseTable):
             if not self.is_stored(table):
                 raise SchemaError(
@@ -189,12 +190,14 @@ class SqlEngine(Engine):
             self.cancel()
 
     def _in_transaction(self, work: Callable[[], T]) -> T:
-        if self._connection is None:  # the tables are being opened
+        if self._is_reading:
             return work()
         self.begin()
+        self._is_reading = True
         try:
             return work()
         finally:
+            self._is_reading = False
             self._connection.rollback()
 
     def unstable(self, native: Any) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dtm
+import weakref
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -186,8 +187,11 @@ class SQLite(SqlEngine):
         self._file = str(Path(files["main"]).resolve())
         address = f"{Path(self._file).as_uri()}?mode=ro"
         connection = sqlite3.connect(address, uri=True, check_same_thread=False, isolation_level=None, timeout=60)
+        weakref.finalize(self, connection.close)
         for name, (arguments, function) in FUNCTIONS.items():
             connection.create_function(name, arguments, function, deterministic=True)
+        if sqlite3.sqlite_version_info < (3, 35) or not _has_functions(connection):
+            raise SchemaError("SQLite: must be of version 3.35 or newer, and have mathematical functions")
         return connection
 
     def is_stored(self, table: ops.DatabaseTable) -> bool:
@@ -215,6 +219,13 @@ class SQLite(SqlEngine):
             of, types[name] = _read(quoted, dtype)
             columns.append(f"{of} AS {quoted}")
         return f"SELECT {', '.join(columns)} FROM ({table}) AS given", types  # noqa: S608  (names are quoted)
+
+
+def _has_functions(connection: Any) -> bool:
+    try:
+        return bool(connection.execute("SELECT FLOOR(EXP(LN(POWER(2.0, 0.5))))").fetchone())
+    except Exception:  # noqa: BLE001  (it has no such function)
+        return False
 
 
 def _read(column: str, dtype: Any) -> tuple[str, Any]:
