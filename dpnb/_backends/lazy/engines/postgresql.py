@@ -11,6 +11,7 @@ import ibis.expr.operations as ops
 import sqlglot.expressions as sge
 from ibis.backends.sql.compilers.postgres import PostgresCompiler
 
+from dpnb._backends.guard import run_guarded
 from dpnb._backends.lazy.engines.guarded_sql import MOST, WHOLE, GuardedSql, joined_steps
 from dpnb._backends.lazy.engines.sql import SqlEngine
 from dpnb._plan.expressions.letters import LETTERS
@@ -208,8 +209,12 @@ class PostgreSQL(SqlEngine):
         try:
             self._connection.execute("SELECT 1")
         except psycopg.OperationalError:
-            self._connection = self._opened_connection()
+            self._connection = self._reconnected()
         self._connection.rollback()  # the next statement begins the transaction
+
+    def _reconnected(self) -> Any:
+        """Its message may have the address of the server."""
+        return run_guarded(self._opened_connection, "PostgreSQL does not answer; ask again when it does")
 
     def cancel(self) -> None:
         self._connection.cancel()
