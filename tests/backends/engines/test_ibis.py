@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -178,6 +182,34 @@ def test_an_answer_is_from_one_state_of_the_table(in_sqlite: SQLiteTables, monke
     assert set(states) == {60}
 
 
+ENDLESS = "with recursive n(i) as (select 1 union all select i + 1 from n) select sum(i) from n"
+
+
+def interrupted(made: dpnb.Session, query: str) -> None:
+    """An interrupt while the database computes; afterwards it is free."""
+    engine, started = made._core.tables.opened.engine, threading.Event()
+
+    def work() -> None:
+        started.set()
+        engine.fetched(query)
+
+    def interrupt() -> None:
+        started.wait()
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        engine.run(work, [])
+    thread.join()
+    assert summed(made) == summed(session(VISITS))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs SIGINT")
+def test_an_interrupt_ends_what_sqlite_is_doing(in_sqlite: SQLiteTables) -> None:
+    interrupted(session(in_sqlite.table(kinds_of(VISITS), rows_of(VISITS))), ENDLESS)
+
+
 @pytest.mark.databases
 @pytest.mark.slow
 class TestOnAServer:
@@ -226,3 +258,7 @@ class TestOnAServer:
         with pytest.raises(dpnb.errors.ExecutionError):
             summed(made)
         assert not made.ledger.charges()
+
+    def test_an_interrupt_ends_what_the_server_is_doing(self, in_postgresql: PostgreSQLTables) -> None:
+        table = in_postgresql.table(kinds_of(VISITS), rows_of(VISITS))
+        interrupted(session(table), "select pg_sleep(1000)")
