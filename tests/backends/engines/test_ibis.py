@@ -241,6 +241,17 @@ class TestOnAServer:
             summed(made)
         assert not any(databases.PASSWORD in text for text in (str(caught.value), repr(made), str(made.explain())))
 
+    def test_texts_that_a_collation_calls_equal_are_different(self, in_postgresql: PostgreSQLTables) -> None:
+        in_postgresql.execute("create collation ci (provider = icu, locale = 'und-u-ks-level2', deterministic = false)")
+        table = in_postgresql.table({"c": "text collate ci"}, [("a",), ("A",), ("a ",), ("a",)])
+        assert table.filter(table.c == "a").count().execute() == 3
+        made = dpnb.Session(
+            table, name="c", budget=dpnb.Budget.gdp(300), schema={"c": dpnb.Categories(["a", "b"])}, ledger=":memory:"
+        )
+        frame = made.frame
+        counts = frame[frame["c"] == "a"].count(), frame.groupby("c").size()
+        assert [round(float(np.ravel(query.release(mu=99).estimate)[0])) for query in counts] == [2, 2]
+
     def test_a_closed_connection_is_opened_again_before_the_charge(self, in_postgresql: PostgreSQLTables) -> None:
         table = in_postgresql.table(kinds_of(VISITS), rows_of(VISITS))
         made = session(table)

@@ -104,6 +104,9 @@ MOST = 2.0**500
 WHOLE = 2**62
 """The largest magnitude of a number that is converted to an integer."""
 
+LONGEST = 2**26
+"""The most bytes of a text; a longer one is missing, since databases raise where a function makes it too long."""
+
 KNOWN = frozenset(
     (
         *("Field", "Literal", "Cast", "Alias", "Add", "Subtract", "Multiply", "Divide", "FloorDivide", "Modulus"),

@@ -12,7 +12,7 @@ import sqlglot.expressions as sge
 from ibis.backends.sql.compilers.postgres import PostgresCompiler
 
 from dpnb._backends.guard import run_guarded
-from dpnb._backends.lazy.engines.guarded_sql import MOST, WHOLE, GuardedSql, joined_steps
+from dpnb._backends.lazy.engines.guarded_sql import LONGEST, MOST, WHOLE, GuardedSql, joined_steps
 from dpnb._backends.lazy.engines.sql import SqlEngine
 from dpnb._plan.expressions.letters import LETTERS
 from dpnb._plan.expressions.nodes import Node
@@ -167,10 +167,14 @@ class PostgreSQL(SqlEngine):
 
     def connect(self, native: Any) -> Any:
         users = native.get_backend().con
+        is_idle = users.info.transaction_status == 0
         ((schemas,),) = users.execute("SELECT current_schemas(false)").fetchall()
+        if is_idle:
+            users.rollback()
         names = ", ".join(sge.to_identifier(name, quoted=True).sql("postgres") for name in ("pg_catalog", *schemas))
         self._address = {**users.info.get_parameters(), "password": users.info.password}
-        self._settings = {"search_path": names, "jit": "off", "timezone": "'UTC'", "datestyle": "'ISO'"}
+        timeouts = ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout")  # can depend on rows
+        self._settings = {"search_path": names, "jit": "off", "timezone": "'UTC'", **dict.fromkeys(timeouts, "0")}
         return self._opened_connection()
 
     def _opened_connection(self) -> Any:
@@ -244,7 +248,8 @@ def _read(column: str, dtype: Any) -> tuple[str, Any]:
         special = f"CAST({column} AS TEXT) IN ('NaN', 'Infinity', '-Infinity')"
         return f"CASE WHEN {special} THEN NULL ELSE {number} END", "float64"
     if dtype.is_string() or dtype.is_uuid():
-        return f'CAST({column} AS TEXT) COLLATE "C"', "string"
+        text = f"CAST({column} AS TEXT)"
+        return f'CASE WHEN OCTET_LENGTH({text}) <= {LONGEST} THEN {text} COLLATE "C" END', "string"
     if dtype.is_timestamp() or dtype.is_date() or dtype.is_boolean():
         return column, dtype
     return "NULL", dt.Unknown() if not dtype.is_unknown() else dtype

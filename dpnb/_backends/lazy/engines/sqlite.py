@@ -15,7 +15,7 @@ from ibis.backends.sql.compilers.sqlite import SQLiteCompiler
 
 from dpnb._backends.contribution import label_hash
 from dpnb._backends.lazy.engines.engine import Paths
-from dpnb._backends.lazy.engines.guarded_sql import GuardedSql, joined_steps
+from dpnb._backends.lazy.engines.guarded_sql import LONGEST, GuardedSql, joined_steps
 from dpnb._backends.lazy.engines.sql import SqlEngine
 from dpnb._plan.expressions.letters import changed_case
 from dpnb.errors import SchemaError
@@ -25,7 +25,7 @@ from dpnb.errors import SchemaError
 
 def _decoded(text: bytes | None) -> str | None:
     try:
-        return None if text is None else text.decode()
+        return None if text is None or len(text) > LONGEST else text.decode()
     except UnicodeDecodeError:
         return None
 
