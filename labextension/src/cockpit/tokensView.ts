@@ -80,9 +80,9 @@ function newPerson(actions: Actions, roles: string[]): void {
     ],
     confirm: trans.__('Make a token'),
     done: trans.__('The person has a token.'),
-    make: async (service, { name = '', role = '', expires = '' }) => {
-      const made = await service.token({ act: 'new', name, role, expires: expires || null });
-      return [name, made.token];
+    make: async (service, { name = '', role = '', expires = '' }, made) => {
+      const { token } = await service.token({ act: 'new', name, role, expires: expires || null });
+      made.push({ name, token });
     }
   });
 }
@@ -96,7 +96,9 @@ function replace(actions: Actions, name: string): void {
     ],
     confirm: trans.__('Revoke and make a new token'),
     done: trans.__('The token of %1 is replaced.', name),
-    make: async service => [name, (await service.token({ act: 'replace', name })).token]
+    make: async (service, _values, made) => {
+      made.push({ name, token: (await service.token({ act: 'replace', name })).token });
+    }
   });
 }
 
@@ -107,6 +109,8 @@ function revokeTokens(actions: Actions, name: string): void {
     confirm: trans.__('Revoke'),
     isSevere: true,
     done: trans.__('The tokens of %1 are revoked.', name),
-    make: async service => [name, (await service.token({ act: 'revoke', name })).token]
+    make: async service => {
+      await service.token({ act: 'revoke', name });
+    }
   });
 }
