@@ -446,6 +446,17 @@ describe('an act', () => {
     ]);
   });
 
+  it('extends tokens', async () => {
+    await open();
+    named('Extend the tokens of ana').click();
+    write('#dpnb-field-expires', '30d');
+    confirm().click();
+    await wait(() => expect(document.querySelector('dialog')).toBeNull());
+    expect(service.sent.filter(({ path }) => path === '/api/tokens').map(({ body }) => body)).toEqual([
+      { act: 'extend', name: 'ana', expires: '30d' }
+    ]);
+  });
+
   it('shows a new token once', async () => {
     await open();
     named('New token for ana').click();
