@@ -24,10 +24,7 @@ ALONE = (
     "COMPUTED FROM THE ROWS, without noise: for the curator alone. Do not show it to the analyst, and keep it out of "
     "notebooks, logs and shared folders."
 )
-PUBLIC = (
-    "Bounds and categories are public: correct mistakes, but do not fit them to these figures, which are not charged "
-    "to any budget."
-)
+PRIVATE = "These counts are private: correct mistakes by them, but tune no bound, category or limit to them."
 
 CHECK_HEAD = ("column", "declared as", "count", "clamped", "dropped", "missing", "do not count")
 
@@ -37,6 +34,7 @@ def check_text(check: Check) -> str:
     lines = [*wrapped(f"Check of {check.declaration}"), *wrapped(ALONE), ""]
     for table in check.tables:
         lines += [*_table(table, _units(table), CHECK_HEAD, map(_checked_column, table.columns)), ""]
+    lines += [*wrapped(PRIVATE), ""]
     if check.changes is not None and check.changes.sentences:
         said = [line for one in check.changes.sentences for line in wrapped(one, "", "  " * one.startswith("- "))]
         lines += [*wrapped(f"What it would change in the ledger {check.changes.path}:"), *said, ""]
@@ -48,8 +46,8 @@ def check_text(check: Check) -> str:
                 *(line for one in chosen for line in wrapped(f"{one.location}: {one.text}", "- ", "  ")),
                 "",
             ]
-    end = "Nothing has to be fixed." if check.fine else PUBLIC
-    return "\n".join([*lines, *wrapped(end), *wrapped(ALONE)])
+    end = ["Nothing has to be fixed."] if check.fine else []
+    return "\n".join([*lines, *end, *wrapped(ALONE)])
 
 
 def _table(table: CheckedTable | DraftTable, what: str, head: CheckRow, rows: Iterable[CheckRow]) -> list[str]:
