@@ -116,7 +116,8 @@ delta = {open}      # much less than 1 / the number of units, for example 1e-6
 # --- the columns ---
 # A section can also be
 #     type = "bounded"       numbers between low and high; add integer = true if they are whole
-#     type = "categories"    one of values = [1, 2, 3] or ["north", "south"]
+#     type = "categories"    one of values = [1, 2, 3] or ["north", "south"], or of a published list in a file with one on
+#                            each line: values_file = "codes.txt"
 #     type = "dates"         dates between first = "2024-01-01" and last = "2024-12-31"; texts in ISO 8601 count too;
 #                            add zone = "Europe/Berlin", for example, unless all hours and days are those of UTC
 #     type = "text"          names, free text, many codes: texts that are not public; add max_length = 200, for example,
