@@ -106,6 +106,11 @@ NEVER = (
     "only to recognise the columns."
 )
 
+TYPES = {
+    False: "storage types only",
+    True: "the types that most values look like, which the file marks: confirm each from the table's documentation",
+}
+
 FIRST_LINE = (
     "The column names were taken from the first line of the file. If that line is a row, delete the declaration, add "
     "a line with names to the table, and draft it again."
@@ -116,7 +121,7 @@ def draft_text(draft: Draft) -> str:
     """What was written, what the tables hold, and what to do next."""
     names = " ".join(f"{table.name}={table.file}" if table.name else table.file for table in draft.tables)
     return "\n".join([
-        *wrapped(f"{draft.declaration} was written, with column names and storage types only."),
+        *wrapped(f"{draft.declaration} was written, with column names and {TYPES[draft.probable]}."),
         *wrapped(ALONE),
         "",
         *(line for table in draft.tables for line in (*_drafted_table(table), "")),

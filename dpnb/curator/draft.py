@@ -1,24 +1,29 @@
 """A first declaration of a table, for its curator to complete.
 
-The file has column names and storage types only (`draft_toml`).  What the rows hold goes to the curator's terminal
-(`draft_text`): it helps to recognise a column, and must not become its bounds or categories.
+The file has column names and storage types only (`draft_toml`); of a text file, which states none, types that most
+values look like.  What the rows hold goes to the curator's terminal (`draft_text`): it helps to recognise a column, and
+must not become its bounds or categories.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import narwhals as nw
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from dpnb._backends.column_types import StorageType
+from dpnb._backends.memory.prepare.values import floats, seconds
 from dpnb._backends.text_table import TextTable
 from dpnb.curator.check import FROM_ROWS
-from dpnb.curator.draft_toml import can_declare, draft_toml, storage_types
+from dpnb.curator.draft_toml import ColumnKind, ProbableType, can_declare, draft_toml, is_probable, storage_types
 from dpnb.curator.kernel import refuse_in_kernel
 from dpnb.errors import CheckError, SchemaError
 from dpnb.session.table_files import read_tables
@@ -29,7 +34,7 @@ class DraftColumn:
     """One column, with what its rows hold.  For the curator alone."""
 
     name: str
-    kind: StorageType | None  # None if the file states none
+    kind: ColumnKind  # None if neither the file states one, nor most values have one
     missing: int  # nulls
     distinct: int | None  # number of different values; None if the values cannot be compared
     most_rows: int | None  # largest number of rows that have the same value
@@ -53,7 +58,12 @@ class Draft:
     """A draft that was written.  For the curator alone: it has no repr."""
 
     declaration: str  # path
-    tables: tuple[DraftTable, ...]  # with what their rows hold; nothing of this is in the file
+    tables: tuple[DraftTable, ...]  # with what their rows hold; nothing of this is in the file, but probable types
+
+    @property
+    def probable(self) -> bool:
+        """Whether the file has types that most values look like."""
+        return any(is_probable(column.kind) for table in self.tables for column in table.columns)
 
 
 def draft(tables: Sequence[str], output: str | None = None) -> Draft:
@@ -71,7 +81,11 @@ def draft(tables: Sequence[str], output: str | None = None) -> Draft:
     frames = read_tables(files, "table")
     stated = {table: storage_types(file) for table, file in files.items()}
     declared = {
-        table: {column: stated[table][0].get(column) for column in frame.columns if can_declare(column)}
+        table: {
+            column: probable_type(frame, column) if isinstance(frame, TextTable) else stated[table][0].get(column)
+            for column in frame.columns
+            if can_declare(column)
+        }
         for table, frame in frames.items()
     }
     sources, zones = {table: Path(file).name for table, file in files.items()}, {t: stated[t][1] for t in files}
@@ -88,6 +102,39 @@ def draft(tables: Sequence[str], output: str | None = None) -> Draft:
     )
     _write(path, text)
     return Draft(str(path), summaries)
+
+
+MOST = Fraction(19, 20)
+"""Share of the values that have the type that is proposed, so that no single row decides it."""
+
+ALL_BUT_ODD = Fraction(999, 1000)
+"""Share of the numbers that are whole if whole numbers are proposed, which rounds all others."""
+
+FEW_NUMBERS, FEW_TEXTS = 12, 50
+"""Largest numbers of different values of which categories are proposed."""
+
+
+def probable_type(table: TextTable, name: str) -> ProbableType | None:
+    """The type that most values of a column of texts look like; None if it has no values."""
+    if [*table.columns].count(name) != 1:
+        return None
+    found = Counter(table[name].dropna())
+    if not found:
+        return None
+    texts, counts = np.array([*found], object), np.array([*found.values()])
+    numbers, times = floats(texts), seconds(texts)
+    if _share(~np.isnan(numbers), counts) >= MOST:
+        there = ~np.isnan(numbers)
+        if _share(numbers[there] % 1 == 0, counts[there]) < ALL_BUT_ODD:
+            return "bounded"
+        return "categories" if len(set(numbers[there])) <= FEW_NUMBERS else "integer"
+    if _share(~np.isnan(times), counts) >= MOST:
+        return "dates"
+    return "categories" if len(texts) <= FEW_TEXTS and 2 * len(texts) <= counts.sum() else "text"
+
+
+def _share(chosen: NDArray[np.bool_], counts: NDArray[np.int64]) -> Fraction:
+    return Fraction(int(counts[chosen].sum()), int(counts.sum()))
 
 
 def _files(arguments: Sequence[str]) -> dict[str, str]:
@@ -124,7 +171,7 @@ def _refused(path: Path, fault: str) -> SchemaError:
     return SchemaError(f"--output: {str(path)!r} {fault}; give another file with --output FILE, or remove this one")
 
 
-def _column(frame: Any, name: str, kind: StorageType | None) -> DraftColumn:
+def _column(frame: Any, name: str, kind: ColumnKind) -> DraftColumn:
     try:
         series = nw.from_native(frame, eager_only=True).get_column(name)
     except Exception:  # noqa: BLE001  (the name occurs twice, for example)
