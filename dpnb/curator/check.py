@@ -8,6 +8,7 @@ such a column would be zero with a narrow interval.
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +22,7 @@ from dpnb._core.tables import PrivateTables, UnreadTables
 from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb._sources.reading import read_tables
 from dpnb._sources.source import sources_of
-from dpnb.curator.check_advice import CheckAdvice, about_absent, about_column, about_file, about_units
+from dpnb.curator.check_advice import CheckAdvice, about_absent, about_column, about_file, about_separator, about_units
 from dpnb.curator.kernel import refuse_in_kernel
 from dpnb.curator.tally import ColumnSummary, UnitSummary, summarize_column, summarize_units
 from dpnb.curator.versions import LedgerChanges, changes_in
@@ -87,18 +88,20 @@ def check(declaration: str, tables: Sequence[str]) -> Check:
     checked = []
     for name, frame in frames.items():
         at, unit = ("schema", name) if name else ("schema",), declared.units[name]
-        columns = []
+        columns, absent, unusable = [], [], Counter[type]()
         for column, kind in declared.schemas[name].items():
             location = stated.locate(*at, column)
             summary = summarize_column(frame, column, kind) if column in unique_columns[name] else None
             columns.append(CheckedColumn(column, kind, summary))
             if summary is None:
-                advice.append(about_absent(location, column, _names(frame)))
+                absent.append(about_absent(location, column, _names(frame)))
             else:
                 advice += about_column(location, frame, column, kind, summary)
+                unusable[type(kind)] += summary.unusable
         if unit.column is not None and unit.column not in unique_columns[name]:
-            advice.append(about_absent(stated.locate("privacy_unit"), unit.column, _names(frame)))
-        advice += about_file(stated.path, sources[name].words, frame)
+            absent.append(about_absent(stated.locate("privacy_unit"), unit.column, _names(frame)))
+        undivided = about_separator(stated.path, sources[name], frame)
+        advice += undivided or [*absent, *about_file(stated.path, sources[name], frame, unusable)]
         checked.append(CheckedTable(name, sources[name].words, unit, units.get(name), tuple(columns)))
         if name in units:
             advice += about_units(stated, name, unit, units[name])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -22,9 +22,12 @@ from numpy.typing import NDArray
 
 from dpnb._backends.column_types import declared_type, zone_of_column
 from dpnb._backends.memory.prepare.values import floats, seconds
+from dpnb._backends.reading import USUAL, Reading, Wanted
 from dpnb._backends.source_table import TextTable
+from dpnb._sources.dialect import probable_reading
 from dpnb._sources.reading import read_tables
 from dpnb._sources.source import DataSource, named_source
+from dpnb._sources.text_file import iso_dates, with_point
 from dpnb.curator.check import FROM_ROWS
 from dpnb.curator.draft_toml import ColumnKind, ProbableType, can_declare, draft_toml, is_probable
 from dpnb.curator.kernel import refuse_in_kernel
@@ -81,7 +84,8 @@ def draft(tables: Sequence[str], output: str | None = None) -> Draft:
     path = Path(output if output is not None else f"{name}.toml")
     if path.exists():
         raise _refused(path, "exists already")
-    frames = read_tables(sources, "table")
+    reading = _reading(sources.values())
+    frames = read_tables(sources, "table", {table: Wanted(reading=reading) for table in sources})
     declared = {
         table: {
             column: probable_type(frame, column) if isinstance(frame, TextTable) else declared_type(frame, column)
@@ -91,7 +95,7 @@ def draft(tables: Sequence[str], output: str | None = None) -> Draft:
         for table, frame in frames.items()
     }
     zones = {table: _zones(frame) for table, frame in frames.items()}
-    text = draft_toml(name, path.name, declared, {table: _short(one) for table, one in sources.items()}, zones)
+    text = draft_toml(name, path.name, declared, {table: _short(one) for table, one in sources.items()}, zones, reading)
     summaries = tuple(
         DraftTable(
             table,
@@ -113,6 +117,9 @@ MOST = Fraction(19, 20)
 ALL_BUT_ODD = Fraction(999, 1000)
 """Share of the numbers that are whole if whole numbers are proposed, which rounds all others."""
 
+CODE = re.compile("0[0-9]+")
+"""A text of digits that is no number: without its first zero it would be another code."""
+
 FEW_NUMBERS, FEW_TEXTS = 12, 50
 """Largest numbers of different values of which categories are proposed."""
 
@@ -124,16 +131,29 @@ def probable_type(table: TextTable, name: str) -> ProbableType | None:
     found = Counter(table[name].dropna())
     if not found:
         return None
-    texts, counts = np.array([*found], object), np.array([*found.values()])
-    numbers, times = floats(texts), seconds(texts)
-    if _share(~np.isnan(numbers), counts) >= MOST:
-        there = ~np.isnan(numbers)
+    counts = np.array([*found.values()])
+    texts = _as_numbers_are_written(found, table.reading)
+    numbers, times = floats(texts), seconds(np.array([*map(iso_dates(table.reading.date_format), found)], object))
+    there = ~np.isnan(numbers) & [CODE.fullmatch(text) is None for text in texts]
+    if _share(there, counts) >= MOST:
         if _share(numbers[there] % 1 == 0, counts[there]) < ALL_BUT_ODD:
             return "bounded"
         return "categories" if len(set(numbers[there])) <= FEW_NUMBERS else "integer"
     if _share(~np.isnan(times), counts) >= MOST:
         return "dates"
     return "categories" if len(texts) <= FEW_TEXTS and 2 * len(texts) <= counts.sum() else "text"
+
+
+def _as_numbers_are_written(texts: Iterable[str], reading: Reading) -> NDArray[np.object_]:
+    """Texts with a decimal point, if they are numbers."""
+    return np.array([*texts] if reading.decimal == USUAL.decimal else [*map(with_point, texts)], object)
+
+
+def _reading(sources: Iterable[DataSource]) -> Reading:
+    """How the first of the CSV files is probably to be read."""
+    files = [one.path for one in sources if not one.scheme and one.path.is_file()]
+    first = next((file for file in files if ".csv" in map(str.lower, file.suffixes)), None)
+    return USUAL if first is None else probable_reading(first)
 
 
 def _share(chosen: NDArray[np.bool_], counts: NDArray[np.int64]) -> Fraction:
@@ -190,7 +210,7 @@ def _column(frame: Any, name: str, kind: ColumnKind) -> DraftColumn:
         series = nw.from_native(frame, eager_only=True).get_column(name)
     except Exception:  # noqa: BLE001  (the name occurs twice, for example)
         return DraftColumn(name, kind, 0, None, None, None, None)
-    present = _as_numbers(series.drop_nulls()) if isinstance(frame, TextTable) else series.drop_nulls()
+    present = _readable(series.drop_nulls(), frame.reading) if isinstance(frame, TextTable) else series.drop_nulls()
     counts = _tried(lambda: present.value_counts(name="rows of a value").get_column("rows of a value"))
     low, high = _tried(lambda: (present.min(), present.max())) or (None, None)
     return DraftColumn(
@@ -204,10 +224,12 @@ def _column(frame: Any, name: str, kind: ColumnKind) -> DraftColumn:
     )
 
 
-def _as_numbers(texts: Any) -> Any:
-    """Texts as numbers, if all are, so that the smallest and the largest are those of numbers."""
-    numbers = _tried(lambda: nw.from_native(pd.to_numeric(texts.to_native()), series_only=True))
-    return texts if numbers is None else numbers
+def _readable(texts: Any, reading: Reading) -> Any:
+    """Texts as numbers or dates in ISO 8601, if all are, so that the smallest and the largest are those of these."""
+    plain = texts.to_native()
+    written = pd.Series(_as_numbers_are_written(plain, reading))
+    numbers = _tried(lambda: nw.from_native(pd.to_numeric(written), series_only=True))
+    return nw.from_native(plain.map(iso_dates(reading.date_format)), series_only=True) if numbers is None else numbers
 
 
 def _tried(compute: Any) -> Any:

@@ -17,6 +17,7 @@ from types import MappingProxyType
 from typing import Literal, get_args
 
 from dpnb._backends.column_types import NUMBERS, StorageType
+from dpnb._backends.reading import USUAL, Reading
 from dpnb.errors import printable
 from dpnb.schema import encodable
 from dpnb.session.declaration import PLACEHOLDER
@@ -57,7 +58,7 @@ HEAD = """\
 
 name = "{name}"
 version = "1"    # of the table; change it whenever the table changes
-
+{reading}
 # --- the privacy unit: whom the guarantee protects ---
 # The column that identifies a person (or household, patient, firm).  Delete its section below: it cannot be queried.
 # Delete the next two lines only if no person can have more than one row; each row is then a unit.
@@ -142,8 +143,8 @@ BY_TYPE: dict[StorageType | ProbableType | None, str] = {
 
 STATED_TYPES = "the column names and storage types alone, without the values in the rows"
 PROBABLE_TYPES = """\
-the column names, and types that most of the values look like:
-# confirm each of them, and delete its remark.  Nothing else here is from the rows"""
+the column names, the way its file is written, and types that
+# most of the values look like: confirm each of these, and delete its remark.  Nothing else here is from the rows"""
 
 
 def draft_toml(
@@ -152,10 +153,11 @@ def draft_toml(
     tables: Mapping[str, StorageTypes],
     sources: Mapping[str, str],
     zones: Mapping[str, Zones] = MappingProxyType({}),
+    reading: Reading = USUAL,
 ) -> str:
     """The declaration to complete, from the storage types of the columns, and the name of the file, of each table.
 
-    `zones` has the zones that the file states for columns of times.
+    `zones` has the zones that the file states for columns of times, `reading` how CSV files are read.
     """
     several = list(tables) != [""]
     probable = any(is_probable(kind) for columns in tables.values() for kind in columns.values())
@@ -167,6 +169,7 @@ def draft_toml(
         guide=GUIDE,
         name=name,
         types=PROBABLE_TYPES if probable else STATED_TYPES,
+        reading=_reading(reading),
         rows=f"{{ {rows} }}" if several else OPEN,
     )
     for table, columns in tables.items():
@@ -174,6 +177,19 @@ def draft_toml(
             zone = zones.get(table, {}).get(column)
             text += _section([table, column] if several else [column], kind, zone)
     return text
+
+
+READING_WORDS = {
+    "separator": "between the fields of the CSV file",
+    "decimal": "the decimal mark of its numbers",
+    "encoding": "of its texts",
+    "date_format": "of its dates",
+}
+
+
+def _reading(reading: Reading) -> str:
+    lines = [f"{key} = {_quoted(value)}    # {READING_WORDS[key]}" for key, value in reading.to_dict().items()]
+    return "".join(f"{line}\n" for line in ["", *lines]) if lines else ""
 
 
 def is_probable(kind: ColumnKind) -> bool:
