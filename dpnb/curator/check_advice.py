@@ -98,7 +98,7 @@ def about_file(location: str, source: DataSource, frame: Any, unusable: Mapping[
             "line breaks, convert the table to Parquet: the lines of such a text may count as rows of other units",
         ),
         (unreadable.fields, "lines do not have as many fields as the first line and are dropped; correct them"),
-        (unreadable.values, f"lines have values that are not {declared.encoding} and are missing; {encoding}"),
+        (unreadable.values, f"lines have values that are not {declared.encoding.upper()} and are missing; {encoding}"),
     )
     advice = [
         (f"{_share(count, unreadable.lines)} {text}", count > MANY * unreadable.lines)
@@ -106,7 +106,7 @@ def about_file(location: str, source: DataSource, frame: Any, unusable: Mapping[
         if count
     ]
     if "\N{REPLACEMENT CHARACTER}" in "".join(frame.header):
-        advice.append((f"its first line is not {declared.encoding}; {encoding}", True))
+        advice.append((f"its first line is not {declared.encoding.upper()}; {encoding}", True))
     if unusable.get(Bounded) and probable.decimal != declared.decimal:
         advice.append((f"its decimal mark is {probable.decimal!r}; {_write(decimal=probable.decimal)}", True))
     if unusable.get(Dates) and probable.date_format not in (declared.date_format, USUAL.date_format):

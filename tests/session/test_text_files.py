@@ -345,7 +345,7 @@ def test_an_unusable_archive_is_refused_without_its_content(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("id;code\n1;2\n", "the first line has no comma; separate the fields of all lines by commas"),
+        ("id;code\n1;2\n", "its fields are separated by ';'; write separator = \";\" below the name"),
         ("person,code_\n1,2,\n2,3\n", "1 of 2 lines do not have as many fields as the first line"),
     ],
 )
