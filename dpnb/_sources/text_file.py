@@ -9,6 +9,7 @@ rows, for one field.  What cannot be read is dropped line by line, and counted f
 from __future__ import annotations
 
 import bz2
+import codecs
 import csv
 import gzip
 import io
@@ -31,6 +32,7 @@ from dpnb.schema import Bounded, Categories, Dates, encodable
 RECORDS_AT_ONCE = 2**9  # few, so that they stay in the processor's cache: half the time of 2**14
 
 BYTE_ORDER_MARK = "\N{ZERO WIDTH NO-BREAK SPACE}"
+UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 NUMERIC = re.compile(r"[-+0-9.,eE\s]*")
 SWAPPED = str.maketrans(",.", ".,")
@@ -44,8 +46,11 @@ def read_text_table(path: Path, wanted: Wanted = ALL) -> TextTable:
     reading = wanted.reading
     with opened(path) as file:
         lines = lines_of(file)
-        first = next(filter(None, lines), b"").decode(reading.encoding, errors="replace")
-        header = fields_of(first.removeprefix(BYTE_ORDER_MARK), reading.separator)
+        first = next(filter(None, lines), b"")
+        if first.startswith(UTF_16):
+            raise SchemaError("table: must not be UTF-16; convert it to UTF-8")
+        names = first.decode(reading.encoding, errors="replace").removeprefix(BYTE_ORDER_MARK)
+        header = fields_of(names, reading.separator)
         if header is None:
             raise SchemaError("table: the first line must have the names of the columns; got an open quotation mark")
         indices = [index for index, name in enumerate(header) if wanted.columns is None or name in wanted.columns]

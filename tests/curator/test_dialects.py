@@ -11,6 +11,7 @@ from dpnb.__main__ import main
 from dpnb._sources.dialect import probable_reading
 from dpnb.curator.check import Check, check
 from dpnb.curator.draft import draft
+from dpnb.errors import SchemaError
 
 GERMAN = {"separator": ";", "decimal": ",", "encoding": "latin-1", "date_format": "DD.MM.YYYY"}
 
@@ -111,3 +112,8 @@ def test_a_format_of_dates_that_is_none_is_refused(
     path.write_text(path.read_text(encoding="utf-8").replace("DD.MM.YYYY", wrong), encoding="utf-8")
     assert main(["check", str(path), str(tmp_path / "stays.csv")]) == 2
     assert "line 7: date_format: must have YYYY, MM and DD in the order" in capsys.readouterr().err
+
+
+def test_a_file_in_utf_16_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(SchemaError, match="must not be UTF-16; convert it to UTF-8"):
+        draft([german(tmp_path, encoding="utf-16")], str(tmp_path / "stays.toml"))
