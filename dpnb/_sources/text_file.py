@@ -90,7 +90,7 @@ def with_point(text: str) -> str:
     return text.translate(SWAPPED) if NUMERIC.fullmatch(text) else text
 
 
-class _Dates(_Texts):
+class _DatesOfFile(_Texts):
     """The same for a column of dates in another format than ISO 8601, which become texts in that."""
 
     def __init__(self, missing: Mapping[str | None, str | None], date_format: str) -> None:
@@ -121,7 +121,7 @@ def _texts_of(name: str, wanted: Wanted) -> _Texts:
     missing = dict.fromkeys(["", None, *reading.missing])
     column = None if wanted.schema is None else wanted.schema.get(name)
     if isinstance(column, Dates) and reading.date_format != USUAL.date_format:
-        return _Dates(missing, reading.date_format)
+        return _DatesOfFile(missing, reading.date_format)
     if reading.decimal == "." or name == wanted.unit:
         return _Texts(missing)
     if isinstance(column, Bounded):
