@@ -24,6 +24,7 @@ import pandas as pd
 from dpnb._backends.reading import ALL, Reading, Wanted
 from dpnb._backends.source_table import TextTable, Unreadable
 from dpnb._plan.constants import values_of
+from dpnb._sources.source import DataSource
 from dpnb.errors import SchemaError
 from dpnb.schema import Bounded, Categories, encodable
 
@@ -34,13 +35,13 @@ BYTE_ORDER_MARK = "\N{ZERO WIDTH NO-BREAK SPACE}"
 SWAPPED = str.maketrans(",.", ".,")
 
 
-def read_text_table(path: Path, wanted: Wanted = ALL) -> TextTable:
+def read_text_table(source: DataSource, wanted: Wanted = ALL) -> TextTable:
     """Read a CSV file with a header line, which may be compressed (``.gz``, ``.bz2``, ``.xz`` or ``.zip``).
 
     Raises `SchemaError` if the first line has no column names.
     """
     reading = wanted.reading
-    with _open(path) as file:
+    with _open(source.path) as file:
         lines = _lines(file)
         first = next(filter(None, lines), b"").decode(reading.encoding, errors="replace")
         header = _fields(first.removeprefix(BYTE_ORDER_MARK), reading.separator)
