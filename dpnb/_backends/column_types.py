@@ -293,9 +293,21 @@ def zone_of_column(table: Any, name: str) -> str | None:
 
 
 def storage_type_of_arrow(dtype: Any) -> StorageType | None:
-    """The kind of values that an Arrow type declares; None if it is open."""
+    """The kind of values that an Arrow type declares; None if it is open.
+
+    An extension type has the values of its storage: what a driver does not know comes as texts (`opaque`) or bytes.
+    """
     import pyarrow as pa
 
-    while pa.types.is_dictionary(dtype):
-        dtype = dtype.value_type
+    while True:
+        if isinstance(dtype, pa.BaseExtensionType):
+            dtype = dtype.storage_type
+        elif pa.types.is_dictionary(dtype) or pa.types.is_run_end_encoded(dtype):
+            dtype = dtype.value_type
+        else:
+            break
+    if pa.types.is_fixed_size_binary(dtype) or pa.types.is_binary_view(dtype):
+        return "bytes"
+    if pa.types.is_interval(dtype):
+        return "durations"
     return storage_type_of(nw.from_native(pa.chunked_array([], dtype), series_only=True).dtype)
