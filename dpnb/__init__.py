@@ -6,6 +6,7 @@ from typing import Any
 import dpnb.notebook.plots
 import dpnb.render  # noqa: F401  (both register how values are shown)
 from dpnb import errors
+from dpnb._sources.read_table import read_table
 from dpnb.accounting.budget import Budget
 from dpnb.frame import Frame, GroupBy, Series, crosstab, cut, get_dummies
 from dpnb.query.batch import Batch, MarginsQuery
@@ -20,7 +21,7 @@ from dpnb.session import Session
 
 __all__ = [  # noqa: RUF022  (in the order of use)
     # What a curator declares
-    "Session", "Budget", "Bounded", "Categories", "Dates", "Text", "StatementText",
+    "Session", "Budget", "Bounded", "Categories", "Dates", "Text", "StatementText", "read_table",
     # What an analyst calls and catches
     "connect", "crosstab", "cut", "get_dummies", "errors",
     # What methods return, for annotations

@@ -26,6 +26,7 @@ import pandas as pd
 from dpnb._backends.reading import ALL, USUAL, Reading, Wanted
 from dpnb._backends.source_table import TextTable, Unreadable
 from dpnb._plan.constants import values_of
+from dpnb._sources.source import DataSource
 from dpnb.errors import SchemaError
 from dpnb.schema import Bounded, Categories, Dates, encodable
 
@@ -38,13 +39,13 @@ NUMERIC = re.compile(r"[-+0-9.,eE\s]*")
 SWAPPED = str.maketrans(",.", ".,")
 
 
-def read_text_table(path: Path, wanted: Wanted = ALL) -> TextTable:
+def read_text_table(source: DataSource, wanted: Wanted = ALL) -> TextTable:
     """Read a CSV file with a header line, which may be compressed (``.gz``, ``.bz2``, ``.xz`` or ``.zip``).
 
     Raises `SchemaError` if the first line has no column names.
     """
     reading = wanted.reading
-    with opened(path) as file:
+    with opened(source.path) as file:
         lines = lines_of(file)
         first = next(filter(None, lines), b"")
         if first.startswith(UTF_16):

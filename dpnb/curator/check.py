@@ -15,7 +15,6 @@ from typing import Any
 
 import pandas as pd
 
-from dpnb._backends.source_table import TextTable
 from dpnb._core.ledger_metadata import MOCK_DATA
 from dpnb._core.options import checked_sampled, ledger_path
 from dpnb._core.tables import PrivateTables, UnreadTables
@@ -83,7 +82,7 @@ def check(declaration: str, tables: Sequence[str]) -> Check:
     advice = [CheckAdvice(stated.path, text, to_fix=False) for text in warned]
     if changes is not None and changes.refusal is not None:
         advice.append(CheckAdvice(stated.path, changes.refusal, to_fix=True))
-    unique_columns = {name: _once(frame) for name, frame in frames.items()}
+    unique_columns = {name: _once(frame.header) for name, frame in frames.items()}
     units = _units(frames, unique_columns, declared)
     checked = []
     for name, frame in frames.items():
@@ -94,12 +93,12 @@ def check(declaration: str, tables: Sequence[str]) -> Check:
             summary = summarize_column(frame, column, kind) if column in unique_columns[name] else None
             columns.append(CheckedColumn(column, kind, summary))
             if summary is None:
-                absent.append(about_absent(location, column, _names(frame)))
+                absent.append(about_absent(location, column, frame.header))
             else:
                 advice += about_column(location, frame, column, kind, summary)
                 unusable[type(kind)] += summary.unusable
         if unit.column is not None and unit.column not in unique_columns[name]:
-            absent.append(about_absent(stated.locate("privacy_unit"), unit.column, _names(frame)))
+            absent.append(about_absent(stated.locate("privacy_unit"), unit.column, frame.header))
         undivided = about_separator(stated.path, sources[name], frame)
         advice += undivided or [*absent, *about_file(stated.path, sources[name], frame, unusable)]
         checked.append(CheckedTable(name, sources[name].words, unit, units.get(name), tuple(columns)))
@@ -138,14 +137,9 @@ def _empty(stated: Declaration, arguments: Mapping[str, Any]) -> Any:
     return {name: table(columns) for name, columns in schema.items() if isinstance(columns, Mapping)}
 
 
-def _names(frame: Any) -> list[Any]:
-    return frame.header if isinstance(frame, TextTable) else [*frame.columns]
-
-
-def _once(frame: Any) -> set[str]:
+def _once(header: Sequence[str]) -> set[str]:
     """The column names that occur exactly once in a table."""
-    names = [name for name in _names(frame) if isinstance(name, str)]
-    return {name for name in names if names.count(name) == 1}
+    return {name for name in header if header.count(name) == 1}
 
 
 def _units(

@@ -9,6 +9,7 @@ from dpnb._plan.privacy_unit import ContributionBounds
 from dpnb.curator.check import Check, CheckedColumn, CheckedTable
 from dpnb.curator.check_advice import describe_bounds_of_column
 from dpnb.curator.draft import Draft, DraftColumn, DraftTable
+from dpnb.curator.draft_toml import given_tables
 from dpnb.curator.tally import MAX_LENGTH
 from dpnb.errors import printable
 from dpnb.render.tables import table_text
@@ -117,6 +118,7 @@ FIRST_LINE = (
 
 def draft_text(draft: Draft) -> str:
     """What was written, what the tables hold, and what to do next."""
+    given = given_tables({table.name: table.file for table in draft.tables})
     names = " ".join(f"{table.name}={table.file}" if table.name else table.file for table in draft.tables)
     return "\n".join([
         *wrapped(f"{draft.declaration} was written, with column names and {TYPES[draft.probable]}."),
@@ -128,7 +130,7 @@ def draft_text(draft: Draft) -> str:
         "Next:",
         *wrapped(f"edit {draft.declaration}: replace every {PLACEHOLDER!r}", "1. ", "   "),
         f"2. python -m dpnb check {printable(draft.declaration)} {printable(names)}",
-        f'3. in a notebook: session = dpnb.Session.from_toml("{printable(draft.declaration)}", table)',
+        f'3. in a notebook: session = dpnb.Session.from_toml("{printable(draft.declaration)}", {given})',
     ])  # fmt: skip
 
 

@@ -45,7 +45,7 @@ HEAD = """\
 #
 # in the curator's own terminal; check names what is still missing, and compares the declaration with the table.  Then
 #
-#     session = dpnb.Session.from_toml("{file}", table)
+#     session = dpnb.Session.from_toml("{file}", {given})
 #
 # opens the session in a notebook.
 #
@@ -166,6 +166,7 @@ def draft_toml(
         open=OPEN,
         file=_in_comment(file),
         tables=_in_comment(" ".join(f"{table}={source}" if table else source for table, source in sources.items())),
+        given=given_tables(sources),
         guide=GUIDE,
         name=name,
         types=PROBABLE_TYPES if probable else STATED_TYPES,
@@ -200,6 +201,12 @@ def is_probable(kind: ColumnKind) -> bool:
 def can_declare(column: object) -> bool:
     """Whether a column of this name can be declared."""
     return isinstance(column, str) and bool(column) and encodable(column)
+
+
+def given_tables(sources: Mapping[str, str]) -> str:
+    """The sources of tables as an argument in Python."""
+    given = {table: _quoted(_in_comment(source)) for table, source in sources.items()}
+    return given.get("") or f"{{{', '.join(f'{_quoted(table)}: {source}' for table, source in given.items())}}}"
 
 
 def _section(keys: list[str], kind: ColumnKind, zone: str | None) -> str:

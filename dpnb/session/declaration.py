@@ -33,7 +33,9 @@ from typing import Any, TypeVar, get_args
 
 import msgspec
 
-from dpnb._core.tables import UnreadTables
+from dpnb._core.tables import PrivateTables, UnreadTables
+from dpnb._sources.reading import read_tables
+from dpnb._sources.source import DataSource
 from dpnb.accounting.budget import Budget
 from dpnb.errors import DpnbError, InvalidValueError, SchemaError
 from dpnb.ledger import MEMORY
@@ -110,7 +112,8 @@ class Declaration(TomlFile):
     def open_session(self, make: Callable[..., T], unread: UnreadTables) -> T:
         """Create the declared session on a table.
 
-        `make` is `Session`, or has the same arguments.  An error is the usual one, preceded by the file and the line.
+        `make` is `Session`, or has the same arguments.  A table may be the name of its source, which is read as
+        declared.  An error is the usual one, preceded by the file and the line.
         """
         arguments = self.arguments()
         if self.several and not unread.several and unread.tables[""] is not None:
@@ -118,6 +121,11 @@ class Declaration(TomlFile):
             raise self.fault(
                 SchemaError, ("schema",), f"schema: has the tables {names}; got one table; pass a dict with these names"
             )
+        named = {name: os.fspath(one) for name, one in unread.tables.items() if isinstance(one, str | os.PathLike)}
+        if named:
+            declared = self.located(lambda: PrivateTables.of_arguments(arguments, several=self.several))
+            sources = {name: DataSource.parse(source) for name, source in named.items()}
+            unread.tables = {**unread.tables, **read_tables(sources, "table", declared.wanted)}
         return self.located(lambda: make(unread, **arguments))
 
     def located(self, work: Callable[[], T]) -> T:

@@ -353,8 +353,9 @@ class Session(BaseSession):
         path : str or path
             The file, with the arguments of `Session` except the table; the page :doc:`/reference/declaration` lists its
             keys.  A relative ledger path is resolved against the file's folder.
-        table : data frame, or mapping of str to data frame, optional
-            As for `Session`; required unless `rehearse`.
+        table : data frame, str or path, or mapping of str to these, optional
+            As for `Session`, or the source of the table, as for `read_table`: it is then read as the file declares.
+            Required unless `rehearse`.
         rehearse : bool, default False
             Use mock data, as `Session.rehearse` does; the table is not used.
 
