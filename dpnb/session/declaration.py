@@ -34,7 +34,6 @@ from typing import Any, TypeVar, get_args
 import msgspec
 
 from dpnb._core.tables import PrivateTables, UnreadTables
-from dpnb._sources.reading import read_tables
 from dpnb._sources.source import DataSource
 from dpnb.accounting.budget import Budget
 from dpnb.errors import DpnbError, InvalidValueError, SchemaError
@@ -123,6 +122,8 @@ class Declaration(TomlFile):
             )
         named = {name: os.fspath(one) for name, one in unread.tables.items() if isinstance(one, str | os.PathLike)}
         if named:
+            from dpnb._sources.reading import read_tables  # imported when first used, since it imports pandas
+
             declared = self.located(lambda: PrivateTables.of_arguments(arguments, several=self.several))
             sources = {name: DataSource.parse(source) for name, source in named.items()}
             unread.tables = {**unread.tables, **read_tables(sources, "table", declared.wanted)}
