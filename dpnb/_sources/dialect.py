@@ -20,7 +20,7 @@ SEPARATORS = (",", ";", "\t", "|")
 DATE_FORMATS = ("DD.MM.YYYY", "DD/MM/YYYY", "MM/DD/YYYY", "DD-MM-YYYY", "YYYY/MM/DD", "YYYY.MM.DD")
 
 EXAMINED = 1000
-"""Number of lines whose fields are examined; for the encoding all lines are."""
+"""Number of lines whose fields are examined, and of those with other characters than ASCII for the encoding."""
 
 COMMA = re.compile(r"-?[0-9]+,[0-9]+")
 THOUSANDS = re.compile(r"-?[0-9]{1,3}(,[0-9]{3})+")
@@ -50,9 +50,7 @@ def probable_encoding(path: Path) -> str | None:
     """The encoding of most lines that have other characters than ASCII; None if no line has."""
     unicode = other = windows = 0
     with opened(path) as file:
-        for line in lines_of(file):
-            if line.isascii():
-                continue
+        for line in islice((line for line in lines_of(file) if not line.isascii()), EXAMINED):
             try:
                 line.decode()
                 unicode += 1
