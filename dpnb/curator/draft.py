@@ -1,7 +1,7 @@
 """A first declaration of a table, for its curator to complete.
 
-The file has column names and storage types only (`draft_toml`); of a text file, which states none, types that most
-values look like.  What the rows hold goes to the curator's terminal (`draft_text`): it helps to recognise a column, and
+The file has column names and storage types only (`draft_toml`); of a file that states none, types that most values
+look like.  What the rows hold goes to the curator's terminal (`draft_text`): it helps to recognise a column, and
 must not become its bounds or categories.
 """
 
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from dpnb._backends.column_types import declared_type, zone_of_column
 from dpnb._backends.memory.prepare.values import floats, seconds
 from dpnb._backends.reading import USUAL, Reading, Wanted
-from dpnb._backends.source_table import TextTable
+from dpnb._backends.source_table import SourceTable, TextTable
 from dpnb._sources.dialect import probable_reading
 from dpnb._sources.reading import read_tables
 from dpnb._sources.source import DataSource, named_source
@@ -88,7 +88,7 @@ def draft(tables: Sequence[str], output: str | None = None) -> Draft:
     frames = read_tables(sources, "table", {table: Wanted(reading=reading) for table in sources})
     declared = {
         table: {
-            column: probable_type(frame, column) if isinstance(frame, TextTable) else declared_type(frame, column)
+            column: declared_type(frame, column) or probable_type(frame, column)
             for column in frame.columns
             if can_declare(column)
         }
@@ -124,29 +124,30 @@ FEW_NUMBERS, FEW_TEXTS = 12, 50
 """Largest numbers of different values of which categories are proposed."""
 
 
-def probable_type(table: TextTable, name: str) -> ProbableType | None:
-    """The type that most values of a column of texts look like; None if it has no values."""
+def probable_type(table: SourceTable, name: str) -> ProbableType | None:
+    """The type that most values of a column without a type look like; None if it has no values."""
     if [*table.columns].count(name) != 1:
         return None
     found = Counter(table[name].dropna())
     if not found:
         return None
-    counts = np.array([*found.values()])
-    texts = _as_numbers_are_written(found, table.reading)
-    numbers, times = floats(texts), seconds(np.array([*map(iso_dates(table.reading.date_format), found)], object))
-    there = ~np.isnan(numbers) & [CODE.fullmatch(text) is None for text in texts]
+    values, counts = [*found], np.array([*found.values()])
+    reading = table.reading if isinstance(table, TextTable) else USUAL
+    numbers = floats(np.array(_with_points(values, reading), object))
+    times = seconds(np.array([*map(iso_dates(reading.date_format), map(str, values))], object))
+    there = ~np.isnan(numbers) & [CODE.fullmatch(str(value)) is None for value in values]
     if _share(there, counts) >= MOST:
         if _share(numbers[there] % 1 == 0, counts[there]) < ALL_BUT_ODD:
             return "bounded"
         return "categories" if len(set(numbers[there])) <= FEW_NUMBERS else "integer"
     if _share(~np.isnan(times), counts) >= MOST:
         return "dates"
-    return "categories" if len(texts) <= FEW_TEXTS and 2 * len(texts) <= counts.sum() else "text"
+    return "categories" if len(values) <= FEW_TEXTS and 2 * len(values) <= counts.sum() else "text"
 
 
-def _as_numbers_are_written(texts: Iterable[str], reading: Reading) -> NDArray[np.object_]:
-    """Texts with a decimal point, if they are numbers."""
-    return np.array([*texts] if reading.decimal == USUAL.decimal else [*map(with_point, texts)], object)
+def _with_points(values: Iterable[Any], reading: Reading) -> list[Any]:
+    """Values, of which those that are texts of numbers have a decimal point."""
+    return [*values] if reading.decimal == USUAL.decimal else [*map(with_point, values)]
 
 
 def _reading(sources: Iterable[DataSource]) -> Reading:
@@ -227,7 +228,7 @@ def _column(frame: Any, name: str, kind: ColumnKind) -> DraftColumn:
 def _readable(texts: Any, reading: Reading) -> Any:
     """Texts as numbers or dates in ISO 8601, if all are, so that the smallest and the largest are those of these."""
     plain = texts.to_native()
-    written = pd.Series(_as_numbers_are_written(plain, reading))
+    written = pd.Series(_with_points(plain, reading), dtype=object)
     numbers = _tried(lambda: nw.from_native(pd.to_numeric(written), series_only=True))
     return nw.from_native(plain.map(iso_dates(reading.date_format)), series_only=True) if numbers is None else numbers
 

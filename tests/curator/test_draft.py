@@ -168,6 +168,15 @@ def test_the_types_that_most_values_of_a_csv_file_look_like_are_proposed_and_mar
     assert not any(value in text for value in ("Bergen", "person 1", "2001-02", "2.125"))
 
 
+def test_types_are_proposed_for_the_cells_of_an_excel_file(tmp_path: Path) -> None:
+    days = pd.date_range("2001-02-01", periods=40)
+    pd.DataFrame({"n": range(40), "born": days, "town": ["Bergen", "Cork"] * 20}).to_excel(tmp_path / "p.xlsx")
+    made = draft([str(tmp_path / "p.xlsx")], str(tmp_path / "p.toml"))
+    assert [one.kind for one in made.tables[0].columns if one.name in ("n", "born", "town")] == [
+        "integer", "dates", "categories",
+    ]  # fmt: skip
+
+
 def test_one_row_does_not_decide_a_proposed_type(tmp_path: Path) -> None:
     values = {name: values * 25 for name, (values, kind) in LOOKS.items() if kind != PLACEHOLDER}
     odd = {name: ["secret", *some[1:]] for name, some in values.items()}
