@@ -6,7 +6,6 @@ from typing import Any
 import dpnb.notebook.plots
 import dpnb.render  # noqa: F401  (both register how values are shown)
 from dpnb import errors
-from dpnb._sources.read_table import read_table
 from dpnb.accounting.budget import Budget
 from dpnb.frame import Frame, GroupBy, Series, crosstab, cut, get_dummies
 from dpnb.query.batch import Batch, MarginsQuery
@@ -18,6 +17,7 @@ from dpnb.results.disclosure.stated import StatementText
 from dpnb.results.preview import Preview
 from dpnb.schema import Bounded, Categories, Dates, Text
 from dpnb.session import Session
+from dpnb.sources import read_table
 
 __all__ = [  # noqa: RUF022  (in the order of use)
     # What a curator declares

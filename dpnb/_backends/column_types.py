@@ -144,8 +144,11 @@ def refuse_absent(name: str, names: Sequence[object], which: str = "the table", 
     The table's other columns are not listed: in a pivoted table a column's name is data.  One that is nearly the
     declared name is named, to the curator who wrote that.
     """
-    hint = "correct its name in the schema or in privacy_unit="
-    separator = separator_in(names) if header_of(table) else None
+    header = header_of(table)
+    if header.count(name) > 1:
+        raise SchemaError(f"column {name!r}: is in {which} more than once; rename the others")
+    names = header or names
+    hint, separator = "correct its name in the schema or in privacy_unit=", separator_in(header)
     same = closest(name, (one for one in names if one != name), MIN_SPELLING)
     if same is not None and str(same).strip().casefold() == name.strip().casefold():
         hint = f"did you mean {same!r}? Spell it as in the table"

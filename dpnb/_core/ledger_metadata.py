@@ -133,7 +133,8 @@ def differences(known: Mapping[str, str], wanted: Mapping[str, str], *, with_new
     for name in sorted({*known, *wanted} - {"schema", "privacy_unit", ADDED}):
         if known.get(name) != wanted.get(name) and (name in wanted or name not in ("budget", "filter")):
             which = f"{name}: " if name in READING else ""
-            words = f"{which}the ledger has {_words(name, known.get(name))}, the session has {_words(name, wanted.get(name))}"
+            sides = _words(name, known.get(name)), _words(name, wanted.get(name))
+            words = f"{which}the ledger has {sides[0]}, the session has {sides[1]}"
             yield Difference(name, words, may_change=name in OF_VERSION)
     before, after = (
         tables_of(known["schema"], known["privacy_unit"]),

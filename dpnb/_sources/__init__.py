@@ -5,7 +5,6 @@
 ``reading``    reads the tables of a session, and computes the digests of their files
 ``text_file``, ``columnar``, ``cellwise``, ``statistics_file``  the readers of files
 ``missing``    which values are missing, and ``columns``, a source's columns as a data frame
-``read_table`` the function for notebooks
 ``dialect``    how a CSV file is probably written
 
 What one row is read as never depends on another row: no reader infers the type of a column from its values.  A reader

@@ -57,8 +57,10 @@ def read_duckdb(source: DataSource, wanted: Wanted) -> SourceTable:
         origin = ".".join(map(quoted, tables[only_table(source.table, [*tables], "table")]))
         whole = connection.sql(f"from {origin}")
         kinds = dict(zip(whole.columns, map(str, whole.types), strict=True))
+        chosen = chosen_names(whole.columns, wanted)
         columns = ", ".join(
             f"try_cast({quoted(name)} as decimal(38, 0)) as {quoted(name)}" if kinds[name] in WIDE else quoted(name)
-            for name in chosen_names(whole.columns, wanted)
+            for name in chosen
         )
-        return table_of_arrow(whole.select(columns).to_arrow_table(), whole.columns, wanted)
+        found = whole.select(columns or "null").to_arrow_table().select(chosen)
+        return table_of_arrow(found, whole.columns, wanted)

@@ -364,6 +364,31 @@ def test_a_file_with_several_tables_needs_a_name(tmp_path: Path) -> None:
     assert as_read(read(only)) == READ
 
 
+def test_a_name_of_two_columns_is_refused_if_it_is_declared(tmp_path: Path) -> None:
+    book = openpyxl.Workbook()
+    for row in (["x", "y", "x"], [1, 2, 3]):
+        book.active.append(row)
+    book.save(tmp_path / "a.xlsx")
+    twice = pa.table([pa.array([1]), pa.array([2]), pa.array([3])], names=["x", "y", "x"])
+    pa.feather.write_feather(twice, tmp_path / "a.feather")
+    for source in ("a.xlsx", "a.feather"):
+        for name, said in (("x", "is in the table more than once"), ("X", r"is not in the table; did you mean 'x'\?")):
+            schema: Schema = {name: dpnb.Bounded(0, 9)}
+            table = dpnb.read_table(tmp_path / source, schema=schema)
+            with pytest.raises(SchemaError, match=f"column '{name}': {said}"):
+                prepare(table, schema, PrivacyUnit())
+        table = dpnb.read_table(tmp_path / source, schema={"y": dpnb.Bounded(0, 9)})
+        assert table["y"].tolist() == [2], source
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_a_declared_column_that_a_file_lacks_is_named(suffix: str, tmp_path: Path) -> None:
+    schema: Schema = {"Code": dpnb.Bounded(0, 9)}
+    table = dpnb.read_table(FORMATS[suffix][0](ROWS, tmp_path / f"a{suffix}"), schema=schema)
+    with pytest.raises(SchemaError, match=r"column 'Code': is not in the table; did you mean 'code'\? Spell it"):
+        prepare(table, schema, PrivacyUnit())
+
+
 def test_changes_beside_a_database_file_are_refused(tmp_path: Path) -> None:
     for suffix, beside in ((".sqlite", "-wal"), (".duckdb", ".wal")):
         source = FORMATS[suffix][0](ROWS, tmp_path / f"a{suffix}")

@@ -17,7 +17,7 @@ import numpy as np
 from narwhals.dependencies import is_pyarrow_table
 from numpy.typing import NDArray
 
-from dpnb._backends.column_types import header_of, refuse_absent
+from dpnb._backends.column_types import refuse_absent
 from dpnb._backends.contribution import Integers, label_hash, orders_of, ranks, weighted, weights_of
 from dpnb._backends.guard import isolated_numeric_settings, run_guarded
 from dpnb._backends.memory.blocks import ROWS_AT_ONCE, blocks_of, by_blocks, even_blocks, gathered, where_true
@@ -248,13 +248,12 @@ def columns_of(table: Any, table_name: str, wanted: list[str]) -> dict[str, Valu
     # The `columns` of pyarrow are the values.  pandas allows duplicate names, with which narwhals cannot read a frame.
     labels = table.column_names if is_pyarrow_table(table) else getattr(table, "columns", ())
     names = [name for name in labels if isinstance(name, str)]
-    known = header_of(table) or names  # a source may have columns that were not read
     for name in wanted:
         if names.count(name) != 1:
             which = f"the table {table_name!r}" if table_name else "the table"
-            if max(names.count(name), known.count(name)) > 1:
+            if name in names:
                 raise SchemaError(f"column {name!r}: is in {which} more than once; rename or drop the others")
-            refuse_absent(name, known, which, table)
+            refuse_absent(name, names, which, table)
     if len(set(names)) < len(names):  # narwhals reads no frame with columns of one name, declared or not
         table = table.select(wanted) if is_pyarrow_table(table) else table[wanted]
     with isolated_numeric_settings():
