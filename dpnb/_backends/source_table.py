@@ -17,7 +17,7 @@ class SourceTable(pd.DataFrame):
     _metadata: ClassVar[tuple[str, ...]] = ("reading", "header", "names_units_by_texts")
     reading: Reading
     header: list[str]  # the names of all columns of the source
-    names_units_by_texts: bool  # whether what identifies a unit is text because it was read so
+    names_units_by_texts: bool = False  # whether what identifies a unit is text because it was read so
 
 
 @dataclass
