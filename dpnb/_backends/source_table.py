@@ -13,9 +13,11 @@ from dpnb._backends.reading import Reading
 class SourceTable(pd.DataFrame):
     """The declared columns of a table that dpnb read, in which missing values are nulls."""
 
-    _metadata: ClassVar[tuple[str, ...]] = ("reading", "header")  # how pandas knows that these are no columns
+    # How pandas knows that these are no columns.
+    _metadata: ClassVar[tuple[str, ...]] = ("reading", "header", "names_units_by_texts")
     reading: Reading
     header: list[str]  # the names of all columns of the source
+    names_units_by_texts: bool = False  # whether what identifies a unit is text because it was read so
 
 
 @dataclass
@@ -31,5 +33,5 @@ class Unreadable:
 class TextTable(SourceTable):
     """A data frame of texts and None, of a text file."""
 
-    _metadata = ("reading", "header", "unreadable")
+    _metadata = (*SourceTable._metadata, "unreadable")
     unreadable: Unreadable

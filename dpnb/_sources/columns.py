@@ -33,6 +33,7 @@ def table_of_arrow(table: Any, header: Sequence[str], wanted: Wanted, untyped: C
     """The data frame of an Arrow table, whose columns were chosen among those of `header`.
 
     Those of `untyped` are texts because the source states no type: each is read as declared, as a field of a CSV file.
+    What identifies a unit stays a text.
     """
     import pandas as pd
 
@@ -43,7 +44,7 @@ def table_of_arrow(table: Any, header: Sequence[str], wanted: Wanted, untyped: C
             columns[name] = pd.Series(kept.to_numpy(), dtype=object, copy=False)
         else:
             columns[name] = pd.Series(pd.arrays.ArrowExtensionArray(kept), copy=False)
-    return _framed(columns, table.num_rows, header, wanted)
+    return _framed(columns, table.num_rows, header, wanted, names_units_by_texts=wanted.unit in untyped)
 
 
 def table_of_values(columns: Mapping[str, list[Any]], rows: int, header: Sequence[str], wanted: Wanted) -> SourceTable:
@@ -62,16 +63,18 @@ def table_of_values(columns: Mapping[str, list[Any]], rows: int, header: Sequenc
             array = np.empty(rows, object)
             array[:] = kept
             made[name] = pd.Series(array, dtype=object, copy=False)
-    return _framed(made, rows, header, wanted)
+    return _framed(made, rows, header, wanted, names_units_by_texts=True)
 
 
-def _framed(columns: Mapping[str, Any], rows: int, header: Sequence[str], wanted: Wanted) -> SourceTable:
+def _framed(
+    columns: Mapping[str, Any], rows: int, header: Sequence[str], wanted: Wanted, *, names_units_by_texts: bool
+) -> SourceTable:
     import pandas as pd
 
     from dpnb._backends.source_table import SourceTable
 
     table = SourceTable(columns, index=pd.RangeIndex(rows), copy=False)
-    table.reading, table.header = wanted.reading, [*header]
+    table.reading, table.header, table.names_units_by_texts = wanted.reading, [*header], names_units_by_texts
     return table
 
 

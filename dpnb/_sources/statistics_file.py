@@ -76,7 +76,7 @@ def reader(function: str, dating: Dating) -> Callable[[DataSource, Wanted], Sour
             )
             if name == wanted.unit:
                 columns[name] = _identifiers(columns[name])
-        return table_of_arrow(pa.table(columns), about.column_names, wanted)
+        return table_of_arrow(pa.table(columns), about.column_names, wanted, [wanted.unit or ""])
 
     return read
 

@@ -63,7 +63,7 @@ def read_text_table(source: DataSource, wanted: Wanted = ALL) -> TextTable:
                 values[index] += [texts[index][record[index]] for record in block]
     table = TextTable({place: values[index] for place, index in enumerate(indices)}, dtype=object)
     table.columns = pd.Index([header[index] for index in indices], dtype=object)
-    table.header, table.reading, table.unreadable = header, reading, unreadable
+    table.header, table.reading, table.unreadable, table.names_units_by_texts = header, reading, unreadable, True
     return table
 
 

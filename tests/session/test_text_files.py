@@ -171,7 +171,7 @@ def test_a_ledger_that_was_filled_with_the_table_in_memory_asks_for_a_new_versio
     filled = dpnb.Session(pd.read_csv(file), **same)
     spent = filled.frame.count().release(mu=100)
     filled.ledger.close()
-    with pytest.raises(InvalidValueError, match=r"^version: must be changed.*as texts"):
+    with pytest.raises(InvalidValueError, match=r"^version: must be changed.*by texts"):
         opened(file, ledger=ledger)
     new = opened(file, ledger=ledger, version="2")
     assert spent is not None
@@ -180,7 +180,7 @@ def test_a_ledger_that_was_filled_with_the_table_in_memory_asks_for_a_new_versio
     new.ledger.close()
     again = opened(file, ledger=ledger, version="2")  # what was read in this way is used again
     again.ledger.close()
-    with pytest.raises(InvalidValueError, match=r"^version: must be changed.*a CSV file whose fields"):
+    with pytest.raises(InvalidValueError, match=r"^version: must be changed.*a file in which texts"):
         dpnb.Session(pd.read_csv(file), **same, version="2")
     kinds = [charge.kind for charge in Ledger.read_only_copy(str(ledger)).charges()]
     assert kinds.count(TABLE_FILES) == 1

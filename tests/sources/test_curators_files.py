@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import openpyxl
 import pytest
 
 from dpnb.curator.check import check
@@ -65,6 +66,18 @@ def test_a_file_of_a_statistics_package_states_the_types_of_its_draft(tmp_path: 
         drafted = draft([FORMATS[suffix][0](ROWS, tmp_path / f"a{suffix}")], str(tmp_path / f"{suffix}.toml"))
         kinds = [one.kind for one in drafted.tables[0].columns[1:]]
         assert kinds[1:] == ["numbers", "dates or times", "texts"], suffix
+
+
+def test_another_sheet_of_a_file_is_another_table(tmp_path: Path) -> None:
+    book = openpyxl.Workbook()
+    for name in ("2023", "2024"):
+        sheet = book.create_sheet(name)
+        for row in ([*NORMAL], [*NORMAL.values()]):
+            sheet.append(row)
+    book.save(tmp_path / "visits.xlsx")
+    open_table(settings(tmp_path, '"visits.xlsx#2023"').tables["visits"]).close()
+    with pytest.raises(InvalidValueError, match="the data of the table changed"):
+        open_table(settings(tmp_path, '"visits.xlsx#2024"').tables["visits"])
 
 
 TWO = """

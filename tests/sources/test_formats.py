@@ -26,7 +26,7 @@ from dpnb._backends.reading import Reading, Wanted
 from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb._sources.reading import read_tables
 from dpnb._sources.source import DataSource
-from dpnb.errors import SchemaError
+from dpnb.errors import InvalidValueError, SchemaError
 from dpnb.schema import Schema
 
 SCHEMA: Schema = {
@@ -431,3 +431,20 @@ def test_a_table_in_a_file_is_named_after_the_suffix() -> None:
     assert [(one.location, one.table) for one in parsed] == [
         ("a.xlsx", "b"), ("a#b.csv", ""), ("a#b.XLSX", "c#d"), ("a.duckdb", ""), ("a=b.sqlite", "s.t"),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_a_version_was_used_with_numbers_or_with_texts_as_identifiers(suffix: str, tmp_path: Path) -> None:
+    arguments: dict[str, Any] = {"privacy_unit": "id", "schema": {"x": dpnb.Bounded(0, 1)}}
+    table = dpnb.read_table(FORMATS[suffix][0](ROWS, tmp_path / f"a{suffix}"), **arguments)
+    session: dict[str, Any] = {
+        "name": "t", "budget": dpnb.Budget.gdp(1), "max_rows_per_unit": 1, "ledger": tmp_path / "t.dpnb", **arguments,
+    }  # fmt: skip
+    in_memory = dpnb.Session(pd.DataFrame({"id": [7], "x": [1.0]}), **session)
+    in_memory.frame.count().release(share=0.1)
+    in_memory.ledger.close()
+    if suffix in (".parquet", ".feather", ".duckdb"):  # which have numbers
+        dpnb.Session(table, **session).ledger.close()
+    else:
+        with pytest.raises(InvalidValueError, match=r"^version: must be changed.*identifies persons by texts"):
+            dpnb.Session(table, **session)
