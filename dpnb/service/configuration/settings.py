@@ -91,12 +91,14 @@ def _source(value: Any, folder: Path) -> DataSource:
         value, query = value[SOURCE], value.get(QUERY, "")
     if not isinstance(value, str) or not value or not isinstance(query, str):
         raise SettingError("must be the path of a file", "write it in quotes")
-    source = DataSource.parse(value, query).beside(folder)
+    source = DataSource.parse(value, query)
     if not source.scheme:
+        if query:
+            raise SettingError("must have no query, which is for a database", "remove it", got=repr(value))
         existing_file(source.location, folder)
-    if format_of(source) is None:
+    if format_of(source.beside(folder)) is None:
         raise SettingError(f"must be {IN_WORDS}", "convert the table to one", got=repr(source.words))
-    return source
+    return source.beside(folder)
 
 
 def _function(value: Any, folder: Path) -> tuple[Path, str]:

@@ -244,7 +244,8 @@ class TestOnAServer:
     def test_texts_that_a_collation_calls_equal_are_different(self, in_postgresql: PostgreSQLTables) -> None:
         in_postgresql.execute("create collation ci (provider = icu, locale = 'und-u-ks-level2', deterministic = false)")
         table = in_postgresql.table({"c": "text collate ci"}, [("a",), ("A",), ("a ",), ("a",)])
-        assert table.filter(table.c == "a").count().execute() == 3
+        given = in_postgresql.backend.raw_sql(f"select count(*) from {table.get_name()} where c = 'a'").fetchone()
+        assert given == (3,)  # for PostgreSQL itself
         made = dpnb.Session(
             table, name="c", budget=dpnb.Budget.gdp(300), schema={"c": dpnb.Categories(["a", "b"])}, ledger=":memory:"
         )
