@@ -114,6 +114,10 @@ class SqlEngine(Engine):
         return self._named(f"SELECT {names} FROM (VALUES {rows}) AS given", types)  # noqa: S608
 
     def _constant(self, value: Any) -> str:
+        if isinstance(value, str) and "\0" not in value:
+            return f"CAST({sge.Literal.string(value).sql(self.compiler.dialect)} AS TEXT)"
+        if isinstance(value, int):
+            return f"CAST({value} AS BIGINT)"
         node = ibis.literal(value).op()
         return str(self.compiler.write_literal(node, value=value, dtype=node.dtype).sql(self.compiler.dialect))
 
