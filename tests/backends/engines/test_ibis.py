@@ -143,6 +143,21 @@ def test_a_changed_file_is_refused_under_its_version(in_sqlite: SQLiteTables, tm
         made.frame["x"].mean().release(mu=1)
 
 
+def test_a_change_in_the_log_of_the_file_is_refused_and_a_reader_is_none(
+    in_sqlite: SQLiteTables, tmp_path: Path
+) -> None:
+    in_sqlite.execute("pragma journal_mode = wal")
+    table = in_sqlite.table(kinds_of(VISITS), rows_of(VISITS))
+    in_sqlite.execute("pragma wal_checkpoint(truncate)")
+    made = session(table, ledger=tmp_path / "visits.dpnb", name="logged")
+    summed(made)
+    assert table.count().execute() == 60
+    made.frame["x"].mean().release(mu=1)
+    in_sqlite.execute(f"delete from {table.get_name()} where who = 3")
+    with pytest.raises(dpnb.errors.DpnbError, match="version"):
+        made.frame["x"].median().release(mu=1)
+
+
 def test_settings_of_the_users_connection_change_nothing(in_sqlite: SQLiteTables) -> None:
     table = in_sqlite.table(kinds_of(VISITS), rows_of(VISITS))
     made = session(table)

@@ -200,8 +200,13 @@ class SQLite(SqlEngine):
         return is_main and self._connection.execute(query, (table.name,)).fetchone() is not None
 
     def files(self, native: Any) -> Paths:
-        file = self._file
-        return lambda: (file, f"{file}-wal")
+        file, log = Path(self._file), Path(f"{self._file}-wal")
+
+        def paths() -> list[str]:
+            """The log has what was written last; also a reader makes an empty one."""
+            return [str(path) for path in (file, log) if path == file or (path.exists() and path.stat().st_size)]
+
+        return paths
 
     def begin(self) -> None:
         self._connection.execute("BEGIN")
