@@ -3,7 +3,7 @@
 ``protocol``    the interface that a session uses: tables by name, their joins and parts, and the budgets of units
 ``evaluation``  evaluation of expressions for rows, as far as numpy and narwhals have it in common
 ``memory``      data frames, prepared once
-``text_table``  text files, read field by field into data frames
+``reading``     how a table is read from its source, and ``source_table``, a data frame that was
 ``lazy``        polars (lazy), DuckDB and Spark: queries are computed by the engine through narwhals
 ``dask``        partitions of whole units, each processed on its worker
 
@@ -45,18 +45,18 @@ __all__ = [
     "TableBackend",
     "UnitBudgets",
     "doubtful_types",
-    "missing_texts",
+    "is_text_table",
     "opened",
     "storage_types_of",
     "undeclared_zones",
 ]
 
 
-def missing_texts(table: Any) -> tuple[str, ...] | None:
-    """The texts that were read as missing values of a table; None if it is not from a text file."""
-    from dpnb._backends.text_table import TextTable  # imported when first used, since it imports pandas
+def is_text_table(table: Any) -> bool:
+    """Whether a table is from a text file, of which the declared columns alone were read."""
+    from dpnb._backends.source_table import TextTable  # imported when first used, since it imports pandas
 
-    return table.missing if isinstance(table, TextTable) else None
+    return isinstance(table, TextTable)
 
 
 def opened(tables: Mapping[str, Any], schemas: Schemas, units: Units, added: Added = ()) -> TableBackend:

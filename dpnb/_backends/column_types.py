@@ -161,7 +161,7 @@ def refuse_mismatches(table: Any, schema: Schema) -> None:
     """Refuse columns in memory whose declared type cannot match the schema (see the module docstring); reads no row."""
     with isolated_numeric_settings():
         for name, column in schema.items():
-            refuse_mismatch(name, column, _declared(table, name))
+            refuse_mismatch(name, column, declared_type(table, name))
 
 
 def doubtful_types(table: Any, schema: Schema) -> dict[str, str]:
@@ -200,10 +200,10 @@ def unit_kind(table: Any, name: str) -> StorageType | None:
     """
     import pandas as pd  # imported when first used
 
-    from dpnb._backends.text_table import TextTable
+    from dpnb._backends.source_table import TextTable
 
     with isolated_numeric_settings():
-        kind = "texts" if isinstance(table, TextTable) else _declared(table, name)
+        kind = "texts" if isinstance(table, TextTable) else declared_type(table, name)
     if kind is None and is_pandas_dataframe(table) and [*table.columns].count(name) == 1:
         dtype = table[name].dtype
         dtype = dtype.categories.dtype if isinstance(dtype, pd.CategoricalDtype) else dtype
@@ -230,7 +230,7 @@ def refuse_mixed_units(kinds: Mapping[str, StorageType | None], units: Mapping[s
         )
 
 
-def _declared(table: Any, name: str) -> StorageType | None:
+def declared_type(table: Any, name: str) -> StorageType | None:
     """The type that a table in memory declares for a column; None if it declares none, or has no such column."""
     import pandas as pd  # imported when first used
 

@@ -16,6 +16,7 @@ import msgspec
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from dpnb._backends.reading import READING, Reading
 from dpnb._core.tables import PrivateTables
 from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb.accounting.budget import Budget
@@ -59,7 +60,7 @@ class LedgerMetadata:
             "schema": as_text(self.tables.schemas),
             "privacy_unit": as_text({name: replace(unit, label=UNSET) for name, unit in self.tables.units.items()}),
             **({ADDED: as_text({"": self.tables.added})} if self.tables.added else {}),
-            **({"missing": as_text({"": self.tables.missing})} if self.tables.missing else {}),
+            **{name: as_text({"": value}) for name, value in self.tables.reading.to_dict().items()},
             "noise": next(code for code, notice in NOISE.items() if notice == self.notice),
             **({} if self.on_exhausted is None else {"on_exhausted": self.on_exhausted}),
         }
@@ -70,7 +71,8 @@ class LedgerMetadata:
         try:
             tables = tables_of(stored["schema"], stored["privacy_unit"])
             tables.added = added_to(stored)
-            tables.missing = msgspec.json.decode(stored.get("missing", "[]"), type=tuple[str, ...])
+            reading = {name: msgspec.json.decode(stored[name]) for name in READING if name in stored}
+            tables.reading = msgspec.convert(reading, Reading)
             on_exhausted = msgspec.convert(stored.get("on_exhausted"), OnExhausted | None)
             stated = msgspec.json.decode(stored.get(STATED, "null"), type=Stated | None)
             metadata = cls(stored["session_name"], tables, NOISE[stored["noise"]], on_exhausted, stated)

@@ -9,9 +9,10 @@ from typing import Any
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from dpnb._backends import TableBackend, missing_texts, opened
+from dpnb._backends import TableBackend, is_text_table, opened
 from dpnb._backends.guard import run_guarded
 from dpnb._backends.memory.prepare.prepared_table import READING_FAILED
+from dpnb._backends.reading import READING, USUAL, Reading, Wanted
 from dpnb._compile import LinearQuery, linear_query
 from dpnb._compile.within import check_windows
 from dpnb._compile.work import LOCAL_LIMITS, Work, work_of
@@ -35,9 +36,6 @@ LIMITS = {
     "rows_per_group": "max_rows_per_group",
     "norm": "max_norm_per_unit",
 }
-
-MAX_MISSING = 100
-"""Number of texts that are missing values."""
 
 MAX_COMPILED = 16
 """Number of compiled queries that are kept: one release uses its query several times."""
@@ -71,8 +69,8 @@ class UnreadTables(NotCopyable):
 class PrivateTables(NotCopyable):
     """One table without a name, or several with names, that share a privacy unit.
 
-    The name of a single table is empty in `schemas` and `units`; `missing` are the texts that are missing values in
-    text files.
+    The name of a single table is empty in `schemas` and `units`; `reading` is how sources are
+    read.
     """
 
     clips_units = False  # whether the contribution of a unit may be scaled down, as under ``on_exhausted="clip"``
@@ -83,12 +81,10 @@ class PrivateTables(NotCopyable):
     engine = "memory"  # name of the engine that holds the rows, in words; ``memory`` for none
     work_limits = LOCAL_LIMITS  # of one query or batch
 
-    def __init__(
-        self, schemas: dict[str, Schema], units: dict[str, PrivacyUnit], missing: tuple[str, ...] = ()
-    ) -> None:
+    def __init__(self, schemas: dict[str, Schema], units: dict[str, PrivacyUnit], reading: Reading = USUAL) -> None:
         self.schemas = schemas
         self.units = units
-        self.missing = missing
+        self.reading = reading
         self._opened: TableBackend | None = None
         self._files: TableFileCheck | None = None
         self._compiled: dict[CompiledKey, LinearQuery] = {}
@@ -103,7 +99,7 @@ class PrivateTables(NotCopyable):
         several: bool,
         privacy_unit: object,
         unit_type: object = None,
-        missing: object = (),
+        reading: Reading = USUAL,
         **limits: object,
     ) -> PrivateTables:
         """The tables as declared by the curator.
@@ -111,11 +107,10 @@ class PrivateTables(NotCopyable):
         `schema` has the columns by name; for several tables, such a mapping by table name.  `limits` are those of
         `privacy_unit_from`, each a value, or for several tables a mapping by table name.
         """
-        texts = _missing(missing)
         if not several:
             checked = schema_from(schema)
             return cls(
-                {"": checked}, {"": privacy_unit_from(privacy_unit, checked, unit_type=unit_type, **limits)}, texts
+                {"": checked}, {"": privacy_unit_from(privacy_unit, checked, unit_type=unit_type, **limits)}, reading
             )
         if (
             not isinstance(schema, Mapping)
@@ -132,7 +127,7 @@ class PrivateTables(NotCopyable):
             schemas[name] = schema_from(columns)
             of_table = {limit: _of_table(value, name, LIMITS[limit], schema) for limit, value in limits.items()}
             units[name] = privacy_unit_from(privacy_unit, schemas[name], unit_type=unit_type, **of_table)
-        return cls(schemas, units, texts)
+        return cls(schemas, units, reading)
 
     @classmethod
     def of_arguments(cls, arguments: Mapping[str, Any], *, several: bool) -> PrivateTables:
@@ -142,7 +137,7 @@ class PrivateTables(NotCopyable):
             several=several,
             privacy_unit=arguments.get("privacy_unit"),
             unit_type=arguments.get("unit_type"),
-            missing=arguments.get("missing", ()),
+            reading=Reading.declared(**{name: arguments[name] for name in READING if name in arguments}),
             **{limit: arguments.get(name) for limit, name in LIMITS.items()},
         )
 
@@ -160,6 +155,11 @@ class PrivateTables(NotCopyable):
         }
 
     @property
+    def wanted(self) -> dict[str, Wanted]:
+        """What is read of the source of each table."""
+        return {name: Wanted(schema, self.units[name].column, self.reading) for name, schema in self.schemas.items()}
+
+    @property
     def columns(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
         """The names of the tables and of their columns, in the order of the declaration."""
         return tuple((name, tuple(schema)) for name, schema in self.schemas.items())
@@ -171,7 +171,7 @@ class PrivateTables(NotCopyable):
         if {table for table, _ in columns} != self.schemas.keys() or not known - {*self.added} <= {*given} <= known:
             raise SchemaError("columns: must be those of the schema; got others")
         schemas = {name: {column: self.schemas[name][column] for column in names} for name, names in columns}
-        tables = PrivateTables(schemas, {name: self.units[name] for name in schemas}, self.missing)
+        tables = PrivateTables(schemas, {name: self.units[name] for name in schemas}, self.reading)
         tables.clips_units, tables.engine, tables.work_limits = self.clips_units, self.engine, self.work_limits
         return tables
 
@@ -191,9 +191,9 @@ class PrivateTables(NotCopyable):
                 f"got {', '.join(map(repr, unread.tables))}"
             )
         if unread.notice is None:  # not mock data, which has no missing values
-            _refuse_other_missing(unread.tables.values(), self.missing)
+            _refuse_other_reading(unread.tables.values(), self.reading)
         for table, columns in self.hidden.items():
-            if missing_texts(unread.tables[table]) is not None:  # a file of which the declared columns alone are read
+            if is_text_table(unread.tables[table]):  # a file of which the declared columns alone are read
                 name = next(iter(columns))
                 raise SchemaError(
                     f"schema: must have column {name!r}, which another session added before the last column of this "
@@ -218,7 +218,7 @@ class PrivateTables(NotCopyable):
 
         The session of a partition pays for its largest part only, so a query of other rows must not be charged there.
         """
-        tables = PrivateTables(self.schemas, self.units, self.missing)
+        tables = PrivateTables(self.schemas, self.units, self.reading)
         tables._opened, tables._files, tables.clips_units = self._opened, self._files, self.clips_units
         tables.added, tables.hidden = self.added, self.hidden
         tables._part, tables.engine, tables.work_limits = part, self.engine, self.work_limits
@@ -334,25 +334,19 @@ def _size(query: LinearQuery) -> int:
     return len(query.features) + len(query.keys)
 
 
-def _missing(texts: object) -> tuple[str, ...]:
-    if isinstance(texts, list | tuple) and len(set(map(str, texts))) == len(texts) <= MAX_MISSING:
-        checked = tuple(text for text in texts if isinstance(text, str) and text and encodable(text))
-        if len(checked) == len(texts):
-            return tuple(sorted(checked))
-    raise SchemaError(
-        f"missing: must be a list of at most {MAX_MISSING} different texts, such as ['NA', '-9']; got {texts!r}; empty "
-        "fields are missing without being listed"
-    )
-
-
-def _refuse_other_missing(tables: Iterable[Any], missing: tuple[str, ...]) -> None:
-    """Refuse text files that were read with another list of missing values, and a list if there is no text file."""
-    read = [texts for table in tables if (texts := missing_texts(table)) is not None] or [()]
-    if any(sorted(texts) != sorted(missing) for texts in read):
-        raise SchemaError(
-            f"missing: is for CSV files that dpnb reads; got {list(missing)!r} for a table in memory; leave it out, "
-            "and make these values nulls"
-        )
+def _refuse_other_reading(tables: Iterable[Any], reading: Reading) -> None:
+    """Refuse tables that were read in another way, and another way if no table was read from a source."""
+    read = [table.reading for table in tables if isinstance(getattr(table, "reading", None), Reading)]
+    for name in READING:
+        wanted = getattr(reading, name)
+        others = [getattr(one, name) for one in read or [USUAL] if getattr(one, name) != wanted]
+        if others and not read:
+            raise SchemaError(
+                f"{name}: is for tables that dpnb reads, from files for example; got {wanted!r} for a table in memory; "
+                "leave it out, and make values that are missing nulls"
+            )
+        if others:
+            raise SchemaError(f"{name}: must be {others[0]!r}, with which the table was read; got {wanted!r}")
 
 
 def _of_table(value: Any, name: str, limit: str, schema: Mapping[Any, Any]) -> object:

@@ -8,15 +8,13 @@ are all of its quantiles.
 from __future__ import annotations
 
 from functools import reduce
-from typing import Literal, TypeVar
+from typing import Literal
 
 import msgspec
 
 from dpnb._plan.expressions.nodes import And, Expression, IsNull, Not
 from dpnb.errors import PlanError
 from dpnb.schema import Key
-
-T = TypeVar("T")
 
 # --- what is measured ------------------------------------------------------------------------------------------------
 
@@ -371,29 +369,3 @@ AnyView = (
 def is_regression(view: AnyView) -> bool:
     """Whether a view is that of a linear regression."""
     return isinstance(view, SlopesView) or (isinstance(view, MomentsView) and view.statistic == "regression")
-
-
-# --- as text ----------------------------------------------------------------------------------------------------------
-
-# Made once, at import: msgspec may crash where two threads need a type for the first time at once.
-_VIEWS: msgspec.json.Decoder[AnyView] = msgspec.json.Decoder(AnyView)
-
-
-def view_to_json(view: AnyView) -> str:
-    """The view as JSON, the same text for equal views."""
-    return msgspec.json.encode(view, order="deterministic").decode()
-
-
-def view_from_json(text: str) -> AnyView:
-    """The view that `view_to_json` wrote; raises `PlanError` if the text is not a view."""
-    return decoded(text, _VIEWS)
-
-
-def decoded(text: str | msgspec.Raw, decoder: msgspec.json.Decoder[T]) -> T:
-    """A value from its JSON; raises `PlanError` if the text is not such a value."""
-    try:
-        return decoder.decode(text)
-    except (msgspec.MsgspecError, RecursionError) as error:
-        raise PlanError(
-            f"plan: the text is not a plan of this version of dpnb ({error}); write one with to_json()"
-        ) from None

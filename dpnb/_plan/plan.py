@@ -18,7 +18,6 @@ from dpnb._plan.measurements import (
     Measured,
     PlainView,
     Proportions,
-    decoded,
 )
 from dpnb._plan.privacy_unit import NO_LIMITS, ContributionBounds, describe_bounds
 from dpnb.errors import PlanError
@@ -110,7 +109,12 @@ class Plan(
     @lru_cache(maxsize=MAX_KEPT)
     def from_json(text: str) -> Plan:
         """The plan that `to_json` wrote; raises `PlanError` if the text is not a plan."""
-        return decoded(text, _PLANS)
+        try:
+            return _PLANS.decode(text)
+        except (msgspec.MsgspecError, RecursionError) as error:
+            raise PlanError(
+                f"plan: the text is not a plan of this version of dpnb ({error}); write one with to_json()"
+            ) from None
 
     @property
     def words(self) -> str:
@@ -141,7 +145,7 @@ class Plan(
 
 
 _PLANS: msgspec.json.Decoder[Plan] = msgspec.json.Decoder(Plan)
-"""Made once, at import: see `dpnb._plan.measurements`."""
+"""Made once, at import: msgspec may crash where two threads need a type for the first time at once."""
 
 
 def column(name: str) -> GroupLevel:

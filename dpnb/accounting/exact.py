@@ -115,14 +115,6 @@ def sqrt_down(x: Fraction) -> float:
     return _largest(_near_sqrt(x), lambda f: f <= 0 or Fraction(f) ** 2 <= x)
 
 
-def exact_sqrt(x: Fraction) -> Fraction | None:
-    """The square root of a rational number if that is rational; otherwise None."""
-    if x < 0:
-        return None
-    root = Fraction(math.isqrt(x.numerator), math.isqrt(x.denominator))
-    return root if root**2 == x else None
-
-
 def decimal_sqrt_up(x: Fraction) -> float:
     """The smallest double whose decimal meaning is at least the square root of `x`, which is not negative."""
     return _smallest(_near_sqrt(x), lambda f: f >= 0 and exact(f) ** 2 >= x)

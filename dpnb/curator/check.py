@@ -14,11 +14,13 @@ from typing import Any
 
 import pandas as pd
 
-from dpnb._backends.text_table import TextTable
+from dpnb._backends.source_table import TextTable
 from dpnb._core.ledger_metadata import MOCK_DATA
 from dpnb._core.options import checked_sampled, ledger_path
 from dpnb._core.tables import PrivateTables, UnreadTables
 from dpnb._plan.privacy_unit import PrivacyUnit
+from dpnb._sources.reading import read_tables
+from dpnb._sources.source import sources_of
 from dpnb.curator.check_advice import CheckAdvice, about_absent, about_column, about_file, about_units
 from dpnb.curator.kernel import refuse_in_kernel
 from dpnb.curator.tally import ColumnSummary, UnitSummary, summarize_column, summarize_units
@@ -28,7 +30,6 @@ from dpnb.ledger import MEMORY
 from dpnb.schema import ColumnType
 from dpnb.session.declaration import Declaration, read_declaration
 from dpnb.session.session import Session
-from dpnb.session.table_files import files_of, read_tables
 
 FROM_ROWS = "its output is computed from the rows, and would be saved in a notebook that the analyst can read"
 
@@ -76,8 +77,8 @@ def check(declaration: str, tables: Sequence[str]) -> Check:
     refuse_in_kernel("check", FROM_ROWS, CheckError)
     stated = read_declaration(declaration, Session)
     declared, warned, changes = _declared(stated)
-    files = files_of(tables, declared.schemas, "table")
-    frames = read_tables(files, "table", declared)
+    sources = sources_of(tables, [*declared.schemas], "table")
+    frames = read_tables(sources, "table", declared.wanted)
     advice = [CheckAdvice(stated.path, text, to_fix=False) for text in warned]
     if changes is not None and changes.refusal is not None:
         advice.append(CheckAdvice(stated.path, changes.refusal, to_fix=True))
@@ -97,8 +98,8 @@ def check(declaration: str, tables: Sequence[str]) -> Check:
                 advice += about_column(location, frame, column, kind, summary)
         if unit.column is not None and unit.column not in unique_columns[name]:
             advice.append(about_absent(stated.locate("privacy_unit"), unit.column, _names(frame)))
-        advice += about_file(stated.path, files[name], frame)
-        checked.append(CheckedTable(name, files[name], unit, units.get(name), tuple(columns)))
+        advice += about_file(stated.path, sources[name].words, frame)
+        checked.append(CheckedTable(name, sources[name].words, unit, units.get(name), tuple(columns)))
         if name in units:
             advice += about_units(stated, name, unit, units[name])
     return Check(stated.path, tuple(checked), tuple(advice), changes)

@@ -12,7 +12,7 @@ from typing import Any
 import narwhals as nw
 
 from dpnb._backends.column_types import SHOWN, StorageType, matches, remedy
-from dpnb._backends.text_table import TextTable
+from dpnb._backends.source_table import TextTable
 from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb.curator.tally import ColumnSummary, UnitSummary, values_that_count
 from dpnb.errors import SchemaError

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable
-from pathlib import Path
 
 from dpnb._plan.privacy_unit import ContributionBounds
 from dpnb.curator.check import Check, CheckedColumn, CheckedTable
@@ -15,7 +14,6 @@ from dpnb.errors import printable
 from dpnb.render.tables import table_text
 from dpnb.schema import Bounded, Categories, ColumnType, Dates
 from dpnb.session.declaration import PLACEHOLDER
-from dpnb.session.table_files import format_of
 
 WIDTH = 100
 CheckRow = tuple[str, ...]
@@ -133,7 +131,7 @@ def draft_text(draft: Draft) -> str:
 
 def _drafted_table(table: DraftTable) -> list[str]:
     lines = _table(table, f"{table.rows:,} rows", DRAFT_HEAD, map(_drafted_column, table.columns))
-    if format_of(Path(table.file)) == ".csv":
+    if table.is_text:
         lines += wrapped(FIRST_LINE)
     if table.omitted:
         lines += wrapped(f"Omitted, since their names cannot be declared: {', '.join(table.omitted)}.")

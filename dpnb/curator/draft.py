@@ -8,20 +8,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import narwhals as nw
 import pandas as pd
 
-from dpnb._backends.column_types import StorageType
-from dpnb._backends.text_table import TextTable
+from dpnb._backends.column_types import StorageType, declared_type, zone_of_column
+from dpnb._backends.source_table import TextTable
+from dpnb._sources.reading import read_tables
+from dpnb._sources.source import DataSource, named_source
 from dpnb.curator.check import FROM_ROWS
-from dpnb.curator.draft_toml import can_declare, draft_toml, storage_types
+from dpnb.curator.draft_toml import can_declare, draft_toml
 from dpnb.curator.kernel import refuse_in_kernel
 from dpnb.errors import CheckError, SchemaError
-from dpnb.session.table_files import read_tables
 
 
 @dataclass(frozen=True, repr=False)
@@ -43,6 +44,7 @@ class DraftTable:
 
     name: str  # empty for a single table
     file: str
+    is_text: bool  # whether its lines are read as texts
     rows: int
     columns: tuple[DraftColumn, ...]  # those that can be declared
     omitted: tuple[str, ...]  # names of the others, as Python writes them
@@ -63,23 +65,23 @@ def draft(tables: Sequence[str], output: str | None = None) -> Draft:
     the name of the first table with ``.toml``, in the working directory.  A notebook kernel is refused.
     """
     refuse_in_kernel("draft", FROM_ROWS, CheckError)
-    files = _files(tables)
-    name = _session_name(next(iter(files.values())))
+    sources = _sources(tables)
+    name = _session_name(next(iter(sources.values())))
     path = Path(output if output is not None else f"{name}.toml")
     if path.exists():
         raise _refused(path, "exists already")
-    frames = read_tables(files, "table")
-    stated = {table: storage_types(file) for table, file in files.items()}
+    frames = read_tables(sources, "table")
     declared = {
-        table: {column: stated[table][0].get(column) for column in frame.columns if can_declare(column)}
+        table: {column: declared_type(frame, column) for column in frame.columns if can_declare(column)}
         for table, frame in frames.items()
     }
-    sources, zones = {table: Path(file).name for table, file in files.items()}, {t: stated[t][1] for t in files}
-    text = draft_toml(name, path.name, declared, sources, zones)
+    zones = {table: _zones(frame) for table, frame in frames.items()}
+    text = draft_toml(name, path.name, declared, {table: _short(one) for table, one in sources.items()}, zones)
     summaries = tuple(
         DraftTable(
             table,
-            files[table],
+            sources[table].words,
+            isinstance(frame, TextTable),
             len(frame),
             tuple(_column(frame, column, kind) for column, kind in declared[table].items()),
             tuple(repr(column) for column in frame.columns if not can_declare(column)),
@@ -90,24 +92,35 @@ def draft(tables: Sequence[str], output: str | None = None) -> Draft:
     return Draft(str(path), summaries)
 
 
-def _files(arguments: Sequence[str]) -> dict[str, str]:
-    """The file of each table, by name; the name of a single table is empty."""
-    if len(arguments) == 1 and ("=" not in arguments[0] or Path(arguments[0]).exists()):
-        return {"": arguments[0]}
-    files: dict[str, str] = {}
+def _sources(arguments: Sequence[str]) -> dict[str, DataSource]:
+    """The source of each table, by name; the name of a single table is empty."""
+    if len(arguments) == 1 and (not named_source(arguments[0])[0] or Path(arguments[0]).exists()):
+        return {"": DataSource.parse(arguments[0])}
+    sources: dict[str, DataSource] = {}
     for argument in arguments:
-        name, equals, file = argument.partition("=")
-        if not equals or not name or name in files:
+        name, source = named_source(argument)
+        if not name or name in sources:
             raise SchemaError(
                 f"table: each of several tables must be NAME=FILE, with different names; got {argument!r}; write for "
                 "example visits=visits.parquet"
             )
-        files[name] = file
-    return files
+        sources[name] = DataSource.parse(source)
+    return sources
 
 
-def _session_name(file: str) -> str:
-    stem = Path(file).resolve().name.split(".")[0]
+def _short(source: DataSource) -> str:
+    """A source without the folder of a file."""
+    return source.words if source.scheme else replace(source, location=source.path.name).words
+
+
+def _zones(frame: Any) -> dict[str, str]:
+    """The zones that the types of columns of times state."""
+    columns = (column for column in frame.columns if isinstance(column, str))
+    return {column: zone for column in columns if (zone := zone_of_column(frame, column)) is not None}
+
+
+def _session_name(source: DataSource) -> str:
+    stem = source.table or source.path.resolve().name.split(".")[0]
     return re.sub(r"[^A-Za-z0-9_-]+", "-", stem).strip("-") or "table"
 
 

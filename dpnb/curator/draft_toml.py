@@ -1,9 +1,8 @@
 """The declaration that a curator completes, as TOML: a function of column names and storage types alone.
 
-Analysts may open the file, and nothing in it is charged to a budget.  So nothing here reads a row:
-:func:`storage_types` reads the schema of a file, :func:`draft_toml` sees names and storage types only, and a value that
-the curator must supply has a placeholder.  Whole numbers and fractions get the same lines, since pandas stores whole
-numbers with a null as fractions.
+Analysts may open the file, and nothing in it is charged to a budget.  So :func:`draft_toml` sees names and storage
+types only, and a value that the curator must supply has a placeholder.  Whole numbers and fractions get the same lines,
+since pandas stores whole numbers with a null as fractions.
 
 Parquet and Arrow files state the type of each column.  A text file states none: a reader infers it from the rows, so
 that one value could decide it.  pandas does the same where it reads integers with a null as doubles.  So the types here
@@ -13,57 +12,18 @@ come from the file's own schema, and are unknown where it has none.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from types import MappingProxyType
 
-from dpnb._backends.column_types import NUMBERS, StorageType, storage_type_of_arrow, storage_types_of
+from dpnb._backends.column_types import NUMBERS, StorageType
 from dpnb.errors import printable
 from dpnb.schema import encodable
 from dpnb.session.declaration import PLACEHOLDER
-from dpnb.session.table_files import ARROW, PARQUET, format_of
-from dpnb.times import is_utc
 
-# --- the storage type of each column ----------------------------------------------------------------------------------
+StorageTypes = Mapping[str, StorageType | None]
+"""The storage types that a source states, by column; None for one of which it states none."""
 
-
-StorageTypes = dict[str, StorageType | None]
-
-
-Zones = dict[str, str]
+Zones = Mapping[str, str]
 """The zones of columns of times, of those that have one other than UTC."""
-
-
-def storage_types(path: str) -> tuple[StorageTypes, Zones]:
-    """The storage types that a file states, by column, empty if it states none; and the zones of its times."""
-    file = Path(path)
-    kind = format_of(file)
-    if kind not in (PARQUET, *ARROW):
-        return {}, {}
-    try:
-        from pyarrow import dataset
-    except ImportError:
-        return (_of_polars(file) if kind == PARQUET else {}), {}
-    try:
-        schema = dataset.dataset(file, format="parquet" if kind == PARQUET else "ipc").schema
-    except Exception:  # noqa: BLE001  (an old format, such as Feather 1, which only pandas reads)
-        return {}, {}
-    zones = {field.name: str(zone) for field in schema if (zone := getattr(field.type, "tz", None)) and "/" in zone}
-    return (
-        {field.name: storage_type_of_arrow(field.type) for field in schema},
-        {name: zone for name, zone in zones.items() if not is_utc(zone)},
-    )
-
-
-def _of_polars(file: Path) -> StorageTypes:
-    try:
-        import polars as pl
-    except ImportError:
-        return {}
-    schema = pl.scan_parquet(sorted(file.rglob(f"*{PARQUET}")) if file.is_dir() else file).collect_schema()
-    return storage_types_of(pl.DataFrame(schema=schema))
-
-
-# --- the declaration that a curator completes -------------------------------------------------------------------------
 
 
 OPEN = f'"{PLACEHOLDER}"'

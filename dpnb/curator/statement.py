@@ -26,7 +26,7 @@ import msgspec
 
 from dpnb._backends.memory.prepare.prepared_table import units_named
 from dpnb._backends.memory.prepare.values import time_name
-from dpnb._backends.text_table import TextTable
+from dpnb._backends.source_table import TextTable
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.history import launch_text
 from dpnb._core.history.log import gdp_of
@@ -36,6 +36,8 @@ from dpnb._core.source_files import was_read_as_texts
 from dpnb._core.tables import PrivateTables, UnreadTables
 from dpnb._core.unit_budgets import IndividualAccounting, Participation, UnitChargeRecord
 from dpnb._plan.plan import describe_plan
+from dpnb._sources.reading import read_tables
+from dpnb._sources.source import sources_of
 from dpnb.accounting.individual import OnExhausted, UnitTracker
 from dpnb.curator.kernel import refuse_in_kernel
 from dpnb.curator.versions import metadata_of, version_facts
@@ -43,7 +45,6 @@ from dpnb.errors import StatementError
 from dpnb.ledger import Charge, Ledger
 from dpnb.ledger.charge import DECLARED
 from dpnb.schema import plain
-from dpnb.session.table_files import files_of, read_tables
 
 # --- the privacy unit that a typed name refers to ---------------------------------------------------------------------
 
@@ -180,7 +181,7 @@ def statement(
             )
         account = Accountant.from_ledger(copied)
         version = _version(version, copied.charges())
-        frames = read_tables(files_of(tables, tables_.schemas, "--table"), "--table", tables_)
+        frames = read_tables(sources_of(tables, [*tables_.schemas], "--table"), "--table", tables_.wanted)
         if not was_read_as_texts(copied, version):
             _refuse_other_names(frames, tables_, version)
         tables_.read(UnreadTables(frames))

@@ -175,7 +175,7 @@ def _columns(metadata: LedgerMetadata) -> str:
         + ", ".join(
             f"{name} ({kind}{f' {values}' if values and len(values) <= MAX_VALUES else ''})"
             for name, declared in columns.items()
-            for kind, values, *_ in [column_words(declared, tables.missing)]
+            for kind, values, *_ in [column_words(declared, tables.reading.missing)]
         )
         for table, columns in tables.schemas.items()
     )

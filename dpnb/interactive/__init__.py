@@ -1,6 +1,6 @@
 """Interactive mechanisms: several can run concurrently on one budget, each with a budget chosen adaptively.
 
-Mathematics, without a table: `protocol`, `stopping`, `only_once`, `descent.steps`, `threshold.above_threshold` and
+Mathematics, without a table: `protocol`, `stopping`, `descent.steps`, `threshold.above_threshold` and
 `threshold.gaussian_scan`.
 
 With the tables, the filter and the ledger of a session: `mechanism` is the base class; `sub_session`, `partition`,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -12,17 +12,17 @@ from msgspec.structs import replace as replace_fields
 
 from dpnb._core.core import SessionCore
 from dpnb._core.execution.selections import counts_groups
+from dpnb._core.pricing.influence import with_products
 from dpnb._core.pricing.previews import count_to_release, explain, preview_each, previews
-from dpnb._plan.measurements import AnyView, Count, CumulativeCount, PlainView
+from dpnb._plan.measurements import AnyView, Count, CumulativeCount, PlainView, StandardErrorView
 from dpnb._plan.plan import Plan, in_words, title_of
 from dpnb._request import ALWAYS, Conditions, Release
 from dpnb._target import Target, Within, named_arguments, target_from
 from dpnb.accounting.exact import Number
 from dpnb.copying import safe_repr
-from dpnb.errors import PlanError
+from dpnb.errors import DpnbError, PlanError, RequestError
 from dpnb.query.arranged import ArrangedQuery, Arrangements, step
 from dpnb.query.largest_groups import LargestGroups, SelectionMethods
-from dpnb.query.recorded import RecordedAnswers
 from dpnb.results.answer import Answer
 from dpnb.results.display import Explanation
 from dpnb.results.estimates.outputs import outputs_of
@@ -35,7 +35,7 @@ def checked_query(runner: SessionCore, plan: Plan, view: AnyView) -> Query:
     return Query(plan, view, runner)
 
 
-class Query(RecordedAnswers, Previewable, Arrangements, SelectionMethods):
+class Query(Previewable, Arrangements, SelectionMethods):
     """A query of a session.  Free until it is released.
 
     A query is not a number: arithmetic, comparisons, ``float``, formatting and the methods of an answer raise
@@ -306,6 +306,82 @@ class Query(RecordedAnswers, Previewable, Arrangements, SelectionMethods):
         """
         return Explanation(*explain(self.runner.pricer, self.plan, self.view))
 
+    def _has_answer(self) -> bool:
+        with suppress(DpnbError):  # the ledger cannot be read
+            return self.best is not None
+        return False
+
+    @property
+    def answer(self) -> Answer:
+        """The answer of this query, however it was released: all observations combined, at 95% confidence.  Free.
+
+        After a release by the button of the picker it is what the picker shows.  ``query.plot()`` draws it.
+
+        Raises
+        ------
+        RequestError
+            Nothing was released yet.
+
+        Examples
+        --------
+        >>> import dpnb
+        >>> session = dpnb.Session.rehearse(
+        ...     name="people", budget=dpnb.Budget(epsilon=1, delta=1e-6), schema={"age": dpnb.Bounded(0, 100)}
+        ... )
+        >>> query = session.frame.count()
+        >>> query.release(mu=0.1).item() == query.answer.item()
+        True
+        """
+        best = self.best
+        if best is None:
+            raise RequestError(
+                f".answer of {self.description}: nothing was released yet; .preview() shows costs and expected errors, "
+                "and .release(share=0.05) releases it for 5% of what is left"
+            )
+        return best
+
+    @property
+    def best(self) -> Answer | None:
+        """All observations of this query, combined, at 95% confidence; None before the first release.  Free.
+
+        Unlike a repeated `release`, this changes with each new observation.
+        """
+        answer = self.runner.releases.best(self.plan, self.view)
+        return answer if answer is None or not self.is_two_way else replace(answer, is_two_way=True)
+
+    @property
+    def unanswered(self) -> list[dict[str, Any]]:
+        """Targets that were charged but never answered, after a crash or an interrupt.  Releasing them again is free.
+
+        Each target is a dict of arguments of `release`, for example ``{"mu": Fraction(1, 5)}``.
+        """
+        return [target.to_arguments() for target in self.runner.releases.unanswered(self.plan, self.view)]
+
     @safe_repr
     def __repr__(self) -> str:
         return f"<query: {self.description}; .preview() is free, .release(share=...) is charged>"
+
+
+# --- queries that also measure the sampling error of a sum, mean or ratio ---------------------------------------------
+
+
+def with_population(query: Query, wanted: object) -> Query:
+    """The query with the measurement of its sampling error, if that is wanted and does not follow from the answer."""
+    if not isinstance(wanted, bool):
+        raise PlanError(f"population: must be True or False; got {wanted!r}")
+    return _measured(query) if wanted else query
+
+
+def standard_error(query: Query) -> Query:
+    """The standard error of a mean."""
+    plan = _measured(query, always=True).plan
+    return checked_query(query.runner, plan, StandardErrorView())
+
+
+def _measured(query: Query, *, always: bool = False) -> Query:
+    tables = query.runner.tables
+    compiled, source = tables.compile(query.plan), query.plan.source
+    aggregation = with_products(compiled, tables.unit(source), tables.schema(source), always=always)
+    if aggregation is None:
+        return query
+    return checked_query(query.runner, replace_fields(query.plan, aggregation=aggregation), query.view)

@@ -98,8 +98,8 @@ def unit_words(unit: PrivacyUnit) -> str:
 
 
 def column_words(column: ColumnType, missing: tuple[str, ...] = ()) -> tuple[str, str, str, str]:
-    """Type, values, what is done outside the bounds, and what counts as missing, with texts of CSV files that do."""
-    texts = f"null, {', '.join(map(repr, missing))} in a CSV file" if missing else "null"
+    """Type, values, what is done outside the bounds, and what counts as missing, with what is read as a null."""
+    texts = f"null, {', '.join(map(repr, missing))} in its source" if missing else "null"
     match column:
         case Bounded():
             kind = "whole numbers" if column.integer else "numbers"

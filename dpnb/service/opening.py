@@ -21,6 +21,7 @@ from dpnb._core.accountant.granting import charged_outside
 from dpnb._core.accountant.limit import Limit
 from dpnb._core.accountant.tree import ABOVE_THRESHOLD, BudgetTree
 from dpnb._core.tables import PrivateTables
+from dpnb._sources.reading import read_tables
 from dpnb.accounting.filters import FILTERS, Filter
 from dpnb.copying import NotCopyable
 from dpnb.errors import DpnbError, InvalidValueError, LedgerError, RequestError
@@ -39,7 +40,7 @@ from dpnb.service.turns import Turns
 from dpnb.session.base import BaseSession
 from dpnb.session.declaration import Declaration, read_declaration
 from dpnb.session.session import Session
-from dpnb.session.table_files import read_tables, refuse_other_contents
+from dpnb.session.table_contents import refuse_other_contents
 
 LOCK_SUFFIX = "-service"
 """Of the file beside a ledger that is locked while a service uses the ledger."""
@@ -229,7 +230,7 @@ def _declared(settings: TableSettings, heads: Path | None) -> tuple[Session, dic
     if heads is not None and isinstance(path := stated.arguments()["ledger"], str):
         refuse_older(path, settings.name, heads)
     digests: dict[str, str] = {}
-    tables = read_tables(dict(settings.data), f"{settings.place}: data", declared, digests)
+    tables = read_tables(settings.data.sources(declared.schemas), f"{settings.place}: data", declared.wanted, digests)
     return Session.from_toml(declaration, tables[""] if list(tables) == [""] else tables), digests
 
 
@@ -245,8 +246,7 @@ def _read_declaration(path: Path) -> Declaration:
 
 
 def _refuse_other_files(settings: TableSettings, declared: set[str]) -> None:
-    given = {name for name, _ in settings.data}
-    if given != declared:
+    if settings.data.sources(declared).keys() != declared:
         if declared == {""}:
             raise InvalidValueError(
                 f"{settings.place}: data: must be one file, since the declaration has one table; got names of tables; "

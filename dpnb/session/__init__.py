@@ -4,7 +4,7 @@
 ``batches``      those about several queries at once; ``budget_requests`` those that ask for more budget
 ``session``      the session of a curator's table
 ``declaration``  a session declared in a TOML file
-``table_files``  reads a curator's table from a file
+``table_contents``  refuses another file under a version that was used
 ``backup``       a copy of a ledger, in a folder that nobody else can read
 ``toml_file``    a TOML file whose errors name the line
 ``rehearsal``    mock data drawn from the schema

@@ -14,7 +14,7 @@ from tempfile import NamedTemporaryFile
 
 from dpnb.errors import InvalidValueError, LedgerError
 from dpnb.ledger import Ledger
-from dpnb.session.table_files import SUFFIX
+from dpnb.session.table_contents import SUFFIX
 
 PRIVATE_FOLDER, OTHERS = 0o700, 0o077
 

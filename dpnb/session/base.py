@@ -95,7 +95,7 @@ class BaseSession(
         With several tables, the schema of each table by its name.
         """
         core = self._core
-        known, public, rest = core.tables, core.pricer.public, (core.notice, core.tables.missing, self.sampled)
+        known, public, rest = core.tables, core.pricer.public, (core.notice, core.tables.reading.missing, self.sampled)
         tables = {
             name: TableSchema(name, dict(columns), known.units[name], public.units, public.rows.get(name), *rest)
             for name, columns in known.schemas.items()

@@ -35,6 +35,9 @@ class SessionOptions(TypedDict, total=False):
     max_norm_per_unit: float | Mapping[str, float] | None
     unit_type: UnitType | None
     missing: Sequence[str]
+    separator: str
+    decimal: str
+    encoding: str
     public_size: int | None
     public_rows: int | Mapping[str, int] | None
     sampled: Sampled | None

@@ -15,6 +15,7 @@ from typing import Any, Self, Unpack
 
 import msgspec
 
+from dpnb._backends.reading import Reading
 from dpnb._core import registry
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.declaring import expected_tables, refuse_changed
@@ -119,8 +120,12 @@ class Session(BaseSession):
         as the table has it; the fields of a CSV file are texts.  Required if tables differ in this.  A column of
         floating-point numbers cannot identify units.
     missing : list of str, default []
-        Only for CSV files, which :doc:`the commands of curators </reference/commands>` and the service read: the texts
-        that are missing values, beside empty fields.  Like `outside` of a column, the list is part of the guarantee.
+        Only for a table that dpnb reads, as :doc:`the commands of curators </reference/commands>` and the service do:
+        the values that are missing, beside nulls and empty fields.  Like `outside` of a column, the list is part of the
+        guarantee.
+    separator, decimal, encoding : str, default ",", "." and "utf-8"
+        Only for CSV files that dpnb reads: the character between fields, the decimal mark, ``"."`` or ``","``, and the
+        encoding, such as ``"latin-1"``.
     public_size : int, optional
         A public number of units, used to predict errors; never computed from the table.
     public_rows : int or mapping of str to int, optional
@@ -225,6 +230,9 @@ class Session(BaseSession):
         max_norm_per_unit: float | Mapping[str, float] | None = None,
         unit_type: UnitType | None = None,
         missing: Sequence[str] = (),
+        separator: str = ",",
+        decimal: str = ".",
+        encoding: str = "utf-8",
         public_size: int | None = None,
         public_rows: int | Mapping[str, int] | None = None,
         sampled: Sampled | None = None,
@@ -246,7 +254,7 @@ class Session(BaseSession):
             several=table.several,
             privacy_unit=privacy_unit,
             unit_type=unit_type,
-            missing=missing,
+            reading=Reading.declared(missing, separator, decimal, encoding),
             rows=max_rows_per_unit,
             groups=max_groups_per_unit,
             rows_per_group=max_rows_per_group,

@@ -21,7 +21,8 @@ import pytest
 
 import dpnb
 from attacks.common import answer
-from dpnb.session.table_files import read_tables
+from dpnb._sources.reading import read_tables
+from dpnb._sources.source import DataSource
 
 CODES = [1, 2, 3, 4, 5]
 OTHERS = [f"{10**17 + number},{CODES[number % 5]}" for number in range(400)]
@@ -63,7 +64,7 @@ def attack(counts: Counts, folder: Path) -> list[str]:
 
 
 def released(file: Path) -> list[float]:
-    table = read_tables({"": str(file)}, "table")[""]
+    table = read_tables({"": DataSource(str(file))}, "table")[""]
     schema = {"code": dpnb.Categories(CODES)}
     limits: dict[str, Any] = {"privacy_unit": "id", "max_rows_per_unit": 1}
     groups = answer(table, schema, lambda frame: frame.groupby("code").count(), mu=500, **limits).estimate

@@ -23,11 +23,12 @@ from dpnb._backends import opened
 from dpnb._backends.memory.prepare.columns import DictionaryColumn, Values, column_of
 from dpnb._backends.memory.prepare.prepared_table import columns_of, prepare
 from dpnb._backends.memory.prepare.unit_ids import assign_unit_ids, unit_labels
-from dpnb._backends.text_table import read_text_table
 from dpnb._plan.privacy_unit import PrivacyUnit
+from dpnb._sources.reading import read_tables
+from dpnb._sources.source import DataSource
+from dpnb._sources.text_file import read_text_table
 from dpnb.errors import SchemaError
 from dpnb.schema import Schema
-from dpnb.session.table_files import read_tables
 
 SCHEMA: Schema = {
     "code": dpnb.Categories([0, 25, 50]),
@@ -147,7 +148,7 @@ def test_no_row_of_a_file_with_types_changes_another(kind: str, tmp_path: Path) 
     write = pyarrow.parquet.write_table if kind == "parquet" else pyarrow.feather.write_feather
 
     def read() -> list[Row]:
-        return as_read(read_tables({"": str(file)}, "table")[""])
+        return as_read(read_tables({"": DataSource(str(file))}, "table")[""])
 
     write(TYPED, file)
     before = read()

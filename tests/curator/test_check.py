@@ -270,7 +270,7 @@ def test_files_that_cannot_be_used_are_refused(tmp_path: Path, capsys: pytest.Ca
     (tmp_path / "odd.parquet").write_bytes(b"sekret")
     for arguments, says in (
         ([declaration, "none.csv"], "must be an existing file"),
-        ([declaration, declaration], ".csv (also compressed"),
+        ([declaration, declaration], "(.csv also compressed"),
         ([declaration, file, file], "give one FILE"),
         ([declaration, str(tmp_path / "odd.parquet")], "readable table"),
         (["none.toml", file], "none.toml: must be a TOML file"),

@@ -10,11 +10,12 @@ import pandas as pd
 import pytest
 
 import dpnb
+from dpnb._sources.source import DataSource
 from dpnb.curator.audit import audit
 from dpnb.errors import LedgerError, LedgerReplaced, SchemaError
 from dpnb.ledger.charge import TABLE_FILES, VERSION
 from dpnb.service.configuration.parts import AmountSettings, DivisionSettings, PartSettings
-from dpnb.service.configuration.settings import TableSettings
+from dpnb.service.configuration.settings import DataSetting, TableSettings
 from dpnb.service.curation.state import audit_page
 from dpnb.service.opening import OpenTable, open_table
 
@@ -39,7 +40,9 @@ def served(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
             opened.pop().close()
         declaration = tmp_path / "people.toml"
         declaration.write_text(begin + schema, "utf-8")
-        settings = TableSettings("people", "here", declaration=declaration, data=(("", str(file)),), **changes)
+        settings = TableSettings(
+            "people", "here", declaration=declaration, data=DataSetting(DataSource(str(file))), **changes
+        )
         opened.append(open_table(settings, tmp_path / "heads"))
         return opened[-1]
 
@@ -98,7 +101,8 @@ def test_a_divided_budget_stays(served: Any) -> None:
 
 
 def test_a_text_file_is_read_with_the_columns_that_order_its_rows(tmp_path: Path) -> None:
-    from dpnb.session.table_files import read_tables
+    from dpnb._sources.reading import read_tables
+    from dpnb._sources.source import DataSource
 
     ROWS.to_csv(tmp_path / "people.csv", index=False)
 
@@ -107,7 +111,7 @@ def test_a_text_file_is_read_with_the_columns_that_order_its_rows(tmp_path: Path
 
         schema = {name: dpnb.Bounded(0, 100) for name in names}
         tables = PrivateTables.declared(schema, several=False, privacy_unit="who", rows=1)
-        table = read_tables({"": str(tmp_path / "people.csv")}, "table", tables)[""]
+        table = read_tables({"": DataSource(str(tmp_path / "people.csv"))}, "table", tables.wanted)[""]
         options: dict[str, Any] = {"privacy_unit": "who", "max_rows_per_unit": 1, "ledger": tmp_path / "x.dpnb"}
         return dpnb.Session(table, name="x", budget=dpnb.Budget.gdp(1), schema=schema, **options)
 

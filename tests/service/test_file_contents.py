@@ -16,16 +16,18 @@ import pandas as pd
 import pytest
 
 from dpnb.__main__ import main
+from dpnb._sources import text_file
+from dpnb._sources.reading import digest_of
+from dpnb._sources.source import DataSource
 from dpnb.curator.audit import audit
 from dpnb.curator.disclosure import report_of
 from dpnb.errors import InvalidValueError, SchemaError
 from dpnb.ledger.charge import TABLE_FILES
-from dpnb.service.configuration.settings import TableSettings
+from dpnb.service.configuration.settings import DataSetting, TableSettings
 from dpnb.service.curation.state import audit_page
 from dpnb.service.opening import OpenTable, check_table, open_table
-from dpnb.session import table_files
-from dpnb.session import table_files as file_contents
-from dpnb.session.table_files import SUFFIX
+from dpnb.session import table_contents as file_contents
+from dpnb.session.table_contents import SUFFIX
 
 DECLARATION = 'name = "people"\nversion = "{0}"\nbudget = {{ epsilon = 1.0, delta = 1e-6 }}\n'
 SCHEMA = '[schema]\nage = { type = "bounded", low = 0, high = 100 }\n'
@@ -74,8 +76,9 @@ FORMATS: dict[str, Callable[[pd.DataFrame, Path], None]] = {
 def settings(folder: Path, version: str = "1", schema: str = SCHEMA, **data: str) -> TableSettings:
     declaration = folder / "people.toml"
     declaration.write_text(DECLARATION.format(version) + schema, "utf-8")
-    files = {name.removeprefix("one"): str(folder / file) for name, file in data.items()}
-    return TableSettings("people", "here", declaration=declaration, data=tuple(files.items()))
+    files = {name: DataSource(str(folder / file)) for name, file in data.items()}
+    setting = DataSetting(files.get("one"), tuple(files.items()))
+    return TableSettings("people", "here", declaration=declaration, data=setting)
 
 
 def opened(folder: Path, version: str = "1", schema: str = SCHEMA, **data: str) -> OpenTable:
@@ -205,7 +208,7 @@ def test_after_an_erasure_the_digest_of_the_old_file_finds_no_row_without_its_ke
         fits, trial = [], tmp_path / "trial.csv"
         for age in range(30, 50):
             as_csv(ROWS.assign(age=[20.0, 30.0, age]), trial)
-            one = file_contents._keyed(key, {"": file_contents._digest(trial)})["tables"][""]
+            one = file_contents._keyed(key, {"": digest_of(trial)})["tables"][""]
             fits += [float(age)] if one in digests_in(tmp_path / "people.dpnb") else []
         return fits
 
@@ -266,7 +269,7 @@ def test_nobody_is_shown_a_digest(tmp_path: Path, capsys: pytest.CaptureFixture[
     for one in shown:
         assert not [part for part in digests if part in str(one)]
     secret = (tmp_path / f"people.dpnb{SUFFIX}").read_bytes()
-    plain = table_files._digest(tmp_path / "people.csv")
+    plain = digest_of(tmp_path / "people.csv")
     assert secret.hex() not in ledger.read_bytes().hex()
     assert plain not in ledger.read_bytes().decode("latin-1")
     assert digests[0] in ledger.read_bytes().decode("latin-1")  # the control
@@ -284,14 +287,14 @@ def test_equal_files_of_two_ledgers_have_different_digests(tmp_path: Path) -> No
 def test_a_file_that_is_replaced_while_it_is_read_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     as_csv(ROWS, tmp_path / "people.csv")
     as_csv(CHANGED, tmp_path / "new.csv")
-    read = table_files._csv
+    read = text_file.read_text_table
 
     def late(file: Path, *arguments: Any) -> Any:
         os.replace(tmp_path / "new.csv", file)
         return read(file, *arguments)
 
-    monkeypatch.setattr(table_files, "_csv", late)
-    with pytest.raises(SchemaError, match="must not change while it is read"):
-        served(tmp_path)
-    monkeypatch.setattr(table_files, "_csv", read)
+    with monkeypatch.context() as changed:
+        changed.setattr(text_file, "read_text_table", late)
+        with pytest.raises(SchemaError, match="must not change while it is read"):
+            served(tmp_path)
     served(tmp_path)

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 import dpnb
+from dpnb._sources.source import DataSource
 from dpnb.curator.audit import audit
 from dpnb.curator.disclosure import report_of, verify
 from dpnb.errors import BudgetExceeded, InvalidValueError, LedgerError
@@ -21,7 +22,7 @@ from dpnb.ledger.replica import ReplicaLedger
 from dpnb.service.access.tokens import new_token
 from dpnb.service.app import Service
 from dpnb.service.configuration.parts import AmountSettings, DivisionSettings, PartSettings
-from dpnb.service.configuration.settings import TableSettings
+from dpnb.service.configuration.settings import DataSetting, TableSettings
 from dpnb.service.curation.state import described
 from dpnb.service.opening import OpenTable, open_table
 from dpnb.session.backup import back_up
@@ -135,7 +136,7 @@ def start(tmp_path: Path) -> Iterator[Any]:
             opened.pop().close()
         path = tmp_path / "people.toml"
         path.write_text(DECLARED.format(version=version, high=high, last=last), "utf-8")
-        settings = TableSettings("people", "here", declaration=path, data=(("", str(tmp_path / file)),))
+        settings = TableSettings("people", "here", declaration=path, data=DataSetting(DataSource(str(tmp_path / file))))
         opened.append(open_table(settings, tmp_path / "heads"))
         return opened[-1]
 

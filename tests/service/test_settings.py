@@ -11,6 +11,7 @@ import pytest
 import dpnb
 from dpnb.__main__ import main
 from dpnb._request import DelegateBudget, LaunchMechanism
+from dpnb._sources.source import DataSource
 from dpnb.accounting.filters import FILTERS
 from dpnb.accounting.losses import PureGDP
 from dpnb.errors import InvalidValueError
@@ -101,7 +102,7 @@ def test_paths_are_relative_to_the_file(file: Path) -> None:
     settings = read_settings(file)
     assert settings.address == SocketAddress(file.parent / "run" / "dpnb.sock")
     assert settings.tokens == file.parent / "tokens.json"
-    assert settings.tables["people"].data == (("", str(file.parent / "people.csv")),)
+    assert settings.tables["people"].data.one == DataSource(str(file.parent / "people.csv"))
 
 
 @pytest.mark.parametrize("case", FAULTS)

@@ -16,7 +16,7 @@ from dpnb.curator.audit import audit
 from dpnb.errors import InvalidValueError, LedgerError
 from dpnb.ledger import Ledger
 from dpnb.session.backup import back_up
-from dpnb.session.table_files import SUFFIX
+from dpnb.session.table_contents import SUFFIX
 from session.statements import opened
 
 

@@ -15,7 +15,6 @@ import pandas as pd
 import pytest
 
 import dpnb
-from dpnb._plan.measurements import view_from_json
 from dpnb._plan.plan import Plan
 from session.bad_input import SCHEMA, assert_refused, make, make_table
 
@@ -231,11 +230,6 @@ TEXTS: dict[str, Declare] = {
         "to_json",
     ),
     "a plan from bytes that are no text": (lambda: Plan.from_json(b"\xff\xfe"), "to_json"),  # type: ignore[arg-type]
-    "a view from nothing": (lambda: view_from_json(""), "to_json"),
-    "a view from broken JSON": (lambda: view_from_json('{"view":'), "to_json"),
-    "a view of an unknown kind": (lambda: view_from_json('{"view":"rows"}'), "to_json"),
-    "a view of quantiles without levels": (lambda: view_from_json('{"view":"quantiles"}'), "to_json"),
-    "a view of quantiles in words": (lambda: view_from_json('{"view":"quantiles","at":["half"]}'), "to_json"),
 }
 
 DECLARATIONS = {**TYPES, **BUDGETS, **TEXTS}

@@ -621,9 +621,10 @@ def test_a_text_file_of_a_new_version_is_not_taken_for_a_used_one(tmp_path: Path
     def run(version: str, *more: str) -> dpnb.Session:
         declared = [f'version = "{version}"', *lines, *more]
         (tmp_path / "clinic.toml").write_text("\n".join(declared), encoding="utf-8")
-        from dpnb.session.table_files import read_tables
+        from dpnb._sources.reading import read_tables
+        from dpnb._sources.source import DataSource
 
-        table = read_tables({"": str(tmp_path / "clinic.csv")}, "table")[""]
+        table = read_tables({"": DataSource(str(tmp_path / "clinic.csv"))}, "table")[""]
         return dpnb.Session.from_toml(tmp_path / "clinic.toml", table)
 
     run("1").frame.count().release(mu=0.1)

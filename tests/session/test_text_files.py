@@ -13,12 +13,14 @@ import pyarrow as pa
 import pytest
 
 import dpnb
+from dpnb._backends.reading import Reading
 from dpnb._core.tables import PrivateTables, UnreadTables
+from dpnb._sources.reading import read_tables
+from dpnb._sources.source import DataSource
 from dpnb.curator.check import check
 from dpnb.errors import InvalidValueError, LedgerError, SchemaError
 from dpnb.ledger import MEMORY, Ledger
 from dpnb.ledger.charge import TABLE_FILES
-from dpnb.session.table_files import read_tables
 
 CODES = [1, 2, 3, 4, 5]
 SCHEMA: dict[str, Any] = {"code": dpnb.Categories(CODES)}
@@ -39,7 +41,9 @@ def opened(file: Path, **changes: Any) -> dpnb.Session:
         "max_rows_per_unit": 2, "ledger": MEMORY, "not_private_test_seed": 1, **changes,
     }  # fmt: skip
     declared = dpnb.Session.rehearse(**{name: value for name, value in arguments.items() if "seed" not in name})
-    return dpnb.Session(read_tables({"": str(file)}, "table", declared._core.tables)[""], **arguments)
+    return dpnb.Session(
+        read_tables({"": DataSource(str(file))}, "table", declared._core.tables.wanted)[""], **arguments
+    )
 
 
 def counts(of: dpnb.Session) -> list[int]:
@@ -133,9 +137,9 @@ def test_schema_and_statement_name_the_missing_texts_and_the_type_of_identifiers
     with_both = session(file, people(), ledger=ledger, missing=["NA", "-9"], unit_type="integer")
     for text in (str(with_both.schema), with_both.report().to_html()):
         assert "named by a whole number" in text
-        assert "in a CSV file" in text
+        assert "in its source" in text
         assert "NA" in text
-    assert "CSV" not in str(session(file, people()).schema)
+    assert "source" not in str(session(file, people()).schema)
     with_both.ledger.close()
 
 
@@ -147,7 +151,7 @@ def test_other_lists_of_missing_texts_are_refused(missing: Any, tmp_path: Path) 
 
 def test_a_table_in_memory_marks_missing_values_itself() -> None:
     table = pd.DataFrame({"id": ["a", "NA"], "code": [1, 2]})
-    with pytest.raises(SchemaError, match=r"^missing: is for CSV files"):
+    with pytest.raises(SchemaError, match=r"^missing: is for tables that dpnb reads"):
         dpnb.Session(
             table, name="t", budget=dpnb.Budget.gdp(1), schema=SCHEMA, privacy_unit="id", max_rows_per_unit=1,
             missing=["NA"], ledger=MEMORY,
@@ -230,24 +234,26 @@ def test_one_odd_identifier_does_not_refuse_a_table() -> None:
 def test_a_text_file_and_a_file_with_numbers_are_not_joined_silently(tmp_path: Path) -> None:
     TEXTS.to_csv(tmp_path / "a.csv", index=False)
     NUMBERS.to_parquet(tmp_path / "b.parquet")
-    tables = read_tables({"a": str(tmp_path / "a.csv"), "b": str(tmp_path / "b.parquet")}, "table")
+    tables = read_tables(
+        {"a": DataSource(str(tmp_path / "a.csv")), "b": DataSource(str(tmp_path / "b.parquet"))}, "table"
+    )
     with pytest.raises(SchemaError, match="one type in all tables"):
         two(tables["a"], tables["b"])
 
 
-def test_missing_texts_are_for_the_csv_files_among_several_files(tmp_path: Path) -> None:
+def test_missing_texts_are_for_all_files(tmp_path: Path) -> None:
     TEXTS.replace("7", "NA").to_csv(tmp_path / "a.csv", index=False)
     TEXTS.to_parquet(tmp_path / "b.parquet")
-    named = {"a": str(tmp_path / "a.csv"), "b": str(tmp_path / "b.parquet")}
+    named = {"a": DataSource(str(tmp_path / "a.csv")), "b": DataSource(str(tmp_path / "b.parquet"))}
     limits: dict[str, Any] = {"rows": 1, "groups": None, "rows_per_group": None, "norm": None}
     declared = PrivateTables.declared(
-        {"a": SCHEMA, "b": SCHEMA}, several=True, privacy_unit="id", missing=["NA"], **limits
+        {"a": SCHEMA, "b": SCHEMA}, several=True, privacy_unit="id", reading=Reading.declared(["NA"]), **limits
     )
-    tables = read_tables(named, "table", declared)
+    tables = read_tables(named, "table", declared.wanted)
     of = two(tables["a"], tables["b"], missing=["NA"])
     assert [round(float(of.table(name).count_units().release(mu=100))) for name in "ab"] == [1, 2]
-    with pytest.raises(SchemaError, match=r"^missing: is for CSV files"):
-        two(tables["b"], tables["b"], missing=["NA"])
+    with pytest.raises(SchemaError, match=r"^missing: must be \('NA',\), with which the table was read; got \(\)"):
+        two(tables["a"], tables["b"])
 
 
 FLOATS: dict[str, Any] = {
@@ -324,7 +330,7 @@ def test_a_check_counts_what_could_not_be_read(suffix: str, tmp_path: Path) -> N
 def test_a_first_line_without_names_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text('"id,code\n1,2')
     with pytest.raises(SchemaError, match="the first line must have the names"):
-        read_tables({"": str(tmp_path / "a.csv")}, "table")
+        read_tables({"": DataSource(str(tmp_path / "a.csv"))}, "table")
 
 
 def test_an_unusable_archive_is_refused_without_its_content(tmp_path: Path) -> None:
@@ -332,7 +338,7 @@ def test_an_unusable_archive_is_refused_without_its_content(tmp_path: Path) -> N
     with pytest.raises(
         SchemaError, match=r"must be a readable table; reading it raised \w+; check the file"
     ) as refused:
-        read_tables({"": str(tmp_path / "a.csv.gz")}, "table")
+        read_tables({"": DataSource(str(tmp_path / "a.csv.gz"))}, "table")
     assert "sekret" not in str(refused.value)
 
 
@@ -358,7 +364,7 @@ def test_empty_lines_before_the_names_of_the_columns_are_left_out(tmp_path: Path
 
 def test_the_last_suffix_is_the_format_of_a_file(tmp_path: Path) -> None:
     TEXTS.to_parquet(tmp_path / "a.csv.parquet")
-    assert read_tables({"": str(tmp_path / "a.csv.parquet")}, "table")[""]["id"].tolist() == ["007", "7"]
+    assert read_tables({"": DataSource(str(tmp_path / "a.csv.parquet"))}, "table")[""]["id"].tolist() == ["007", "7"]
     (tmp_path / "a.csv.zst").write_bytes(b"")
     with pytest.raises(SchemaError, match=r"must be a \.csv"):
-        read_tables({"": str(tmp_path / "a.csv.zst")}, "table")
+        read_tables({"": DataSource(str(tmp_path / "a.csv.zst"))}, "table")

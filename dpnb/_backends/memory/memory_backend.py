@@ -69,7 +69,7 @@ class MemoryBackend(SourceResolver[PreparedTable | JoinedRows]):
     @classmethod
     def read(cls, tables: Mapping[str, Any], schemas: Schemas, units: Units, added: Added = ()) -> MemoryBackend:
         """Copy the columns in the schemas; see `prepare_all` for the errors."""
-        from dpnb._backends.text_table import TextTable  # imported when first used, since it imports pandas
+        from dpnb._backends.source_table import TextTable  # imported when first used, since it imports pandas
 
         prepared = prepare_all(tables, schemas, units, added)
         start_compiling()

@@ -34,7 +34,7 @@ from typing import Self
 from dpnb.accounting.exact import Number, decimal_up, non_negative, positive, shown
 from dpnb.accounting.frozen import Frozen
 from dpnb.accounting.losses import GDP
-from dpnb.accounting.odometers.renyi_tracker import RenyiTracker
+from dpnb.accounting.odometers.accumulators import RenyiTracker
 from dpnb.copying import safe_repr
 from dpnb.errors import InvalidValueError
 

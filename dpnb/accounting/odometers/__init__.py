@@ -75,18 +75,15 @@ from dpnb.accounting.odometers.accumulators import (
     ApproxDPAccumulator,
     GDPAccumulator,
     RDPAccumulator,
+    RenyiTracker,
     ZCDPAccumulator,
 )
-from dpnb.accounting.odometers.basic import BasicOdometer
-from dpnb.accounting.odometers.filter_odometer import FilterOdometer
-from dpnb.accounting.odometers.mixture import MixtureOdometer, Sided
+from dpnb.accounting.odometers.curves import FilterOdometer, MixtureOdometer, Sided, StitchedOdometer
 from dpnb.accounting.odometers.protocol import Odometer, OdometerKind
 from dpnb.accounting.odometers.reflection import ReflectionOdometer
-from dpnb.accounting.odometers.renyi import RenyiOdometer
-from dpnb.accounting.odometers.renyi_tracker import RenyiTracker
 from dpnb.accounting.odometers.rogers import RogersOdometer
 from dpnb.accounting.odometers.spent import SpentAccumulator
-from dpnb.accounting.odometers.stitched import StitchedOdometer
+from dpnb.accounting.odometers.sums import BasicOdometer, RenyiOdometer
 from dpnb.accounting.odometers.truncated_view import TruncatedView
 
 __all__ = [

@@ -32,8 +32,7 @@ from dpnb.frame.compatibility.docstrings import describe_options, with_queries
 from dpnb.frame.compatibility.numpy_functions import NumpyFunctions
 from dpnb.frame.compatibility.options import AGGREGATION, AxisOptions, PandasOptions, check_options
 from dpnb.frame.formula import regression_of
-from dpnb.query.population import standard_error, with_population
-from dpnb.query.query import Query
+from dpnb.query.query import Query, standard_error, with_population
 
 MAX_DEGREE = 10
 """Of a fitted polynomial: the powers of a column are almost collinear."""

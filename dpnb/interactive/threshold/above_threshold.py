@@ -62,15 +62,16 @@ References
 from __future__ import annotations
 
 import math
+import os
+import threading
 from dataclasses import dataclass, field
 from fractions import Fraction
 
 from dpnb.accounting.doubles import failure_probability
 from dpnb.accounting.exact import Number, positive, shown, to_text
 from dpnb.accounting.losses import PureDP, Repeated
-from dpnb.copying import safe_repr
-from dpnb.errors import InvalidValueError, RequestError
-from dpnb.interactive.only_once import SingleUse
+from dpnb.copying import NotCopyable, safe_repr
+from dpnb.errors import InvalidValueError, MechanismClosed, RequestError
 from dpnb.mechanisms.laplace import discrete_laplace, laplace_half_width
 from dpnb.mechanisms.randomness import NoiseSource
 
@@ -229,6 +230,31 @@ class AboveThresholdParameters:
         if self.value_scale is None:
             raise RequestError("value_half_width: needs values; launch another mechanism with return_values=True")
         return Fraction(laplace_half_width(self.value_scale, alpha) + 1, STEPS)
+
+
+class SingleUse(NotCopyable):
+    """An object that must not be copied: a copy would give answers with the same noise, counted from zero."""
+
+    __slots__ = ("_lock", "_process")
+
+    _not_copied = "its noise is secret and its answers are counted; launch another one"
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._process = os.getpid()
+
+    def _check_process(self) -> None:
+        if os.getpid() != self._process:
+            raise MechanismClosed(
+                f"{type(self).__name__}: must be used in the process that launched it; got a fork of that process; use "
+                "it there, or launch another one"
+            )
+
+    def _check_remaining(self, remaining: int, why: str) -> None:
+        if remaining < 1:
+            raise MechanismClosed(
+                f"{type(self).__name__}: is exhausted, {why}; launch another one, which is charged again"
+            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,7 @@ from dpnb.accounting.exact import Number
 from dpnb.accounting.intervals import fixed_radius
 from dpnb.accounting.losses import GDP
 from dpnb.copying import safe_repr
-from dpnb.interactive.only_once import SingleUse
-from dpnb.interactive.threshold.above_threshold import check_query, whole_count
+from dpnb.interactive.threshold.above_threshold import SingleUse, check_query, whole_count
 from dpnb.mechanisms.calibration import sigma_for
 from dpnb.mechanisms.gaussian import measure
 from dpnb.mechanisms.measurement import Measurement

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -76,6 +77,30 @@ class RegressionTerm:
         for factor in self.factors:
             values = values * factor.of(frame)
         return values
+
+
+def chosen_terms(terms: Sequence[RegressionTerm], wanted: object) -> list[int]:
+    """The indices of terms by their names, or by the names of columns, for all terms of the column alone."""
+    names = [term.name for term in terms]
+    if wanted is None:
+        return [index for index, name in enumerate(names) if name != INTERCEPT]
+    listed = [wanted] if isinstance(wanted, str) else wanted
+    if not isinstance(listed, list | tuple) or not listed:
+        raise RequestError(
+            f"test: takes the name of a term or a list of names; got {wanted!r}; it has {', '.join(names)}"
+        )
+    chosen: dict[int, None] = {}
+    for name in listed:
+        column = name.removeprefix("C(").removesuffix(")") if isinstance(name, str) else name
+        own = [
+            index
+            for index, term in enumerate(terms)
+            if term.name == name or (len(term.factors) == 1 and term.factors[0].column == column)
+        ]
+        if not own:
+            raise RequestError(f"test: {name!r} is not a term or column of the regression; it has {', '.join(names)}")
+        chosen |= dict.fromkeys(own)
+    return list(chosen)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,10 +21,10 @@ from dpnb.errors import InvalidValueError, RequestError
 from dpnb.results.display import Displayed
 from dpnb.results.estimates.noisy import Cells, IntervalArrays
 from dpnb.results.estimates.population import MEASURE_IT
-from dpnb.results.estimates.regression import RegressionNumbers
+from dpnb.results.estimates.regression import RegressionNumbers, chosen_terms
 from dpnb.results.tables.hypothesis_methods import level_of_test
 from dpnb.results.tables.table import Estimates
-from dpnb.results.testing.coefficients import chosen_terms, wald
+from dpnb.results.testing.groups import wald
 from dpnb.results.testing.hypothesis import HypothesisTest
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 Every test is total: whatever the released numbers are, it gives a p-value, or NaN where the noise decides nothing.
 
 ``hypothesis``    the result of a test; p-values
-``groups``        a number and a value, several groups, a trend over ordered groups
+``groups``        numbers and a value, also coefficients of a regression; several groups; a trend over ordered groups
 ``independence``  rows and columns of a table of counts
-``coefficients``  coefficients of a regression
 """

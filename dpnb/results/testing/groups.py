@@ -1,4 +1,4 @@
-"""Tests of numbers with population intervals: of one number and a value, of several groups, and of a trend.
+"""Tests of numbers with population intervals: of one or several and a value, of several groups, and of a trend.
 
 One number
 ----------
@@ -6,6 +6,12 @@ Let the interval of z standard deviations reach from l to u around the estimate 
 ``z (x - v)/(x - l)`` for x above v, and ``z (x - v)/(u - x)`` below: at the level of the interval the test rejects v
 exactly if the interval excludes it.  So the p-value has what the interval has: Fieller's set for quotients of noisy
 sums, Wilson's for shares, and for a difference the square-and-add of both (Zou and Donner 2008).
+
+Several numbers
+---------------
+The test of coefficients of a regression is Wald's.  With b the chosen coefficients, V their covariance through sampling
+and noise and v their values under the null hypothesis, ``(b - v)' V^-1 (b - v)`` has as many degrees of freedom as
+coefficients; of one coefficient its root is compared with the normal distribution.
 
 Several groups
 --------------
@@ -32,6 +38,7 @@ import numpy as np
 
 from dpnb.results.estimates.noisy import Cells, SampledAs
 from dpnb.results.testing.hypothesis import UNKNOWN, ReferredStatistic
+from dpnb.results.testing.independence import quadratic_form
 
 
 def of_value(value: float, low: float, high: float, z: float, null: float) -> ReferredStatistic:
@@ -40,6 +47,16 @@ def of_value(value: float, low: float, high: float, z: float, null: float) -> Re
     if not (math.isfinite(value) and math.isfinite(reach) and reach > 0):
         return UNKNOWN
     return _finite(z * (value - null) / reach)
+
+
+def wald(params: Cells, covariance: Cells, null: float) -> ReferredStatistic:
+    """The test that all of these coefficients are `null`."""
+    if len(params) == 1:
+        variance = float(covariance[0, 0])
+        known = math.isfinite(float(params[0])) and math.isfinite(variance) and variance > 0
+        found = (float(params[0]) - null) / math.sqrt(variance) if known else math.nan
+        return ReferredStatistic(found) if math.isfinite(found) else UNKNOWN
+    return ReferredStatistic(quadratic_form(np.asarray(params - null), covariance), len(params))
 
 
 class GroupErrors(NamedTuple):

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dpnb.errors import RequestError
 from dpnb.results.display import Displayed
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Distribution = Literal["z", "chi-square"]
 
 
 class ReferredStatistic(NamedTuple):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,6 +17,8 @@ from urllib.parse import urlsplit
 
 from dpnb._compile.work import MB, WorkLimits
 from dpnb._core.options import checked_name
+from dpnb._sources.formats import IN_WORDS, format_of
+from dpnb._sources.source import DataSource
 from dpnb.errors import InvalidValueError
 from dpnb.service.configuration.parts import DIVISION_KEYS, DivisionSettings, read_division
 from dpnb.service.configuration.ports import (
@@ -36,7 +39,6 @@ from dpnb.service.configuration.reading import (
     read_struct,
     whole,
 )
-from dpnb.session.table_files import FORMATS, format_of
 from dpnb.session.toml_file import KeyPath, TomlFile, read_toml
 
 EXAMPLE = "curator.toml"
@@ -47,24 +49,54 @@ SERVICE = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
 # --- values -----------------------------------------------------------------------------------------------------------
 
 
-def _table_file(value: Any, folder: Path) -> str:
-    found = existing_file(value, folder)
-    if format_of(found):
-        return str(found)
-    raise SettingError(f"must be a {FORMATS}", "convert the table to one")
+SOURCE, QUERY = "source", "query"
+"""The keys of a source that is written as a table."""
 
 
-def _table_files(value: Any, folder: Path) -> tuple[tuple[str, str], ...]:
-    """The file of the table, or of each table by its name; the name of a single table is empty."""
+@dataclass(frozen=True)
+class DataSetting:
+    """What is written as ``data``, which is one source or one for each table: that the declaration says."""
+
+    one: DataSource | None
+    several: tuple[tuple[str, DataSource], ...] = ()  # by the names of the tables
+
+    def sources(self, tables: Collection[str]) -> dict[str, DataSource]:
+        """The sources of the declared tables, whose name is empty if there is one; perhaps of other tables."""
+        return {"": self.one} if self.one is not None and [*tables] == [""] else dict(self.several)
+
+
+def _data(value: Any, folder: Path) -> DataSetting:
     if not isinstance(value, dict) or not value:
-        return (("", _table_file(value, folder)),)
-    files = []
-    for name, one in value.items():
+        return DataSetting(_source(value, folder))
+    one, several, faults = None, dict[str, DataSource](), []
+    if SOURCE in value and value.keys() <= {SOURCE, QUERY}:
         try:
-            files.append((name, _table_file(one, folder)))
+            one = _source(value, folder)
         except SettingError as error:
-            raise SettingError(error.rule, error.remedy, got=error.got or repr(one), key=name) from None
-    return tuple(files)
+            faults.append(error)
+    for name, entry in value.items():
+        try:
+            several[name] = _source(entry, folder)
+        except SettingError as error:
+            faults.append(SettingError(error.rule, error.remedy, got=error.got or repr(entry), key=name))
+    if one is None and len(several) < len(value):
+        raise faults[0]
+    return DataSetting(one, tuple(several.items()) if len(several) == len(value) else ())
+
+
+def _source(value: Any, folder: Path) -> DataSource:
+    """One source, a text or a table with the keys ``source`` and ``query``."""
+    query = ""
+    if isinstance(value, dict) and SOURCE in value and value.keys() <= {SOURCE, QUERY}:
+        value, query = value[SOURCE], value.get(QUERY, "")
+    if not isinstance(value, str) or not value or not isinstance(query, str):
+        raise SettingError("must be the path of a file", "write it in quotes")
+    source = DataSource.parse(value, query).beside(folder)
+    if not source.scheme:
+        existing_file(source.location, folder)
+    if format_of(source) is None:
+        raise SettingError(f"must be {IN_WORDS}", "convert the table to one", got=repr(source.words))
+    return source
 
 
 def _function(value: Any, folder: Path) -> tuple[Path, str]:
@@ -164,7 +196,7 @@ class TableSettings:
     name: str  # under which analysts open it
     place: str = field(compare=False)  # file and line in the settings, for errors
     declaration: Annotated[Path | None, existing_file] = None  # the curator's
-    data: Annotated[tuple[tuple[str, str], ...], _table_files] = ()  # table of the declaration, and file
+    data: Annotated[DataSetting, _data] = DataSetting(None)
     session: Annotated[tuple[Path, str] | None, _function] = None  # instead of both
     division: DivisionSettings = field(default_factory=DivisionSettings)
 

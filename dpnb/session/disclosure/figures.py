@@ -167,7 +167,8 @@ def unit_of(account: Accountant, tables: PrivateTables) -> Unit:
 def tables_of(tables: PrivateTables) -> tuple[ReportedTable, ...]:
     """The declared tables, by name."""
     return tuple(
-        _table(name, tables.units[name], tables.schemas[name], tables.missing) for name in sorted(tables.schemas)
+        _table(name, tables.units[name], tables.schemas[name], tables.reading.missing)
+        for name in sorted(tables.schemas)
     )
 
 

@@ -1,0 +1,86 @@
+"""Where a table is, as one text that is written the same everywhere: in a file, a command and a notebook."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Self
+from urllib.parse import urlsplit
+
+from dpnb.errors import SchemaError
+
+URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+
+TABLES_IN = (".xlsx", ".xlsm", ".duckdb", ".ddb", ".sqlite", ".sqlite3", ".db")
+"""Suffixes of files that have several tables, of which ``#TABLE`` names one."""
+
+NAMED = re.compile(rf"(.*?(?:{'|'.join(map(re.escape, TABLES_IN))}))#(.*)", re.IGNORECASE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class DataSource:
+    """A file or a folder, ``PATH``; a table in a file, ``PATH#TABLE``; or one in a database, ``URL#TABLE``."""
+
+    location: str  # the path or the URL
+    table: str = ""  # in a file or a database; empty for none
+    query: str = ""  # of a database, instead of a table
+
+    @classmethod
+    def parse(cls, text: str, query: str = "") -> Self:
+        """The source that a text names."""
+        if URL.match(text):
+            location, _, table = text.partition("#")
+            return cls(location, table, query)
+        named = NAMED.fullmatch(text)
+        return cls(named[1], named[2], query) if named else cls(text, "", query)
+
+    @property
+    def scheme(self) -> str:
+        """The scheme of a URL, in lower case; empty for a file."""
+        url = URL.match(self.location)
+        return url[1].lower() if url else ""
+
+    @property
+    def path(self) -> Path:
+        """The file or the folder."""
+        return Path(self.location)
+
+    @property
+    def words(self) -> str:
+        """The source as messages name it, without the user, the password and the parameters of a URL."""
+        named = f"#{self.table}" if self.table else ""
+        if not self.scheme:
+            return f"{self.location}{named}"
+        parts = urlsplit(self.location)
+        return f"{self.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}{named}"
+
+    def beside(self, folder: Path) -> Self:
+        """The same source, with a relative path resolved against a folder."""
+        return self if self.scheme else replace(self, location=str(folder / self.location))
+
+
+def named_source(text: str) -> tuple[str, str]:
+    """The name of a table and the text of its source, of an argument ``NAME=SOURCE``; without a name it is empty."""
+    name, equals, source = text.partition("=")
+    return (name, source) if equals and not URL.match(name) else ("", text)
+
+
+def sources_of(arguments: Sequence[str], tables: Sequence[str], argument: str) -> dict[str, DataSource]:
+    """The source of each declared table, from arguments ``SOURCE`` for a single table, ``NAME=SOURCE`` for several."""
+    if list(tables) == [""]:
+        if len(arguments) != 1:
+            raise SchemaError(f"{argument}: there is one table; got {len(arguments)} sources; give one FILE")
+        return {"": DataSource.parse(arguments[0])}
+    known = ", ".join(tables)
+    found: dict[str, DataSource] = {}
+    for text in arguments:
+        name, source = named_source(text)
+        if name not in tables or name in found:
+            raise SchemaError(f"{argument}: must be NAME=FILE, once for each of the tables {known}; got {text!r}")
+        found[name] = DataSource.parse(source)
+    missing = [name for name in tables if name not in found]
+    if missing:
+        raise SchemaError(f"{argument}: must be given for each of the tables {known}; add {missing[0]}=FILE")
+    return found
