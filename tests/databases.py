@@ -19,15 +19,16 @@ from pathlib import Path
 
 from waiting import wait_until
 
+READER = "dpnb_reader"
 PASSWORD = "kept-out-of-everything"
-"""Of the reading account of both servers; tests look for it where it must not be."""
+"""Of this account of both servers, which may read; tests look for it where it must not be."""
 
 UNPRIVILEGED = "nobody"
 
 
 @dataclass(frozen=True)
 class Server:
-    """A running server, whose account `dpnb_reader` may read."""
+    """A running server."""
 
     url: str  # without user and database
     client: tuple[str, ...]  # the command that executes SQL as the administrator
@@ -82,7 +83,7 @@ def postgresql() -> Iterator[Server]:
         with _running(command, signal.SIGQUIT, [*client, "-c", "select 1", "postgres"]):
             server.execute("create database test", "postgres")
             server.execute(
-                f"create role dpnb_reader login password '{PASSWORD}'; grant pg_read_all_data to dpnb_reader"
+                f"create role {READER} login password '{PASSWORD}'; grant pg_read_all_data to {READER}"
             )
             yield server
 
@@ -114,7 +115,7 @@ def mariadb() -> Iterator[Server]:
         client = ("mariadb", "--no-defaults", "-N", "-B", "--default-character-set=utf8mb4", "-u", "root", "-S", file)
         server = Server(f"mariadb://127.0.0.1:{port}", tuple(map(str, client)))
         with _running(command, signal.SIGKILL, [*client, "-e", "select 1"]):
-            account = "dpnb_reader@'127.0.0.1'"
+            account = f"{READER}@'127.0.0.1'"
             reader = f"create user {account} identified by '{PASSWORD}'; grant select on *.* to {account}"
             server.execute(f"create database test; {reader}", "mysql")
             yield server

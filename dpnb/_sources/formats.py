@@ -53,6 +53,12 @@ def _parquet(source: DataSource, wanted: Wanted) -> SourceTable:
     return _table(pd.read_parquet(source.path, engine="pyarrow", dtype_backend="pyarrow"), wanted)
 
 
+def _database(source: DataSource, wanted: Wanted) -> SourceTable:
+    from dpnb._sources.databases import read_database
+
+    return read_database(source, wanted)
+
+
 def _table(frame: Any, wanted: Wanted) -> SourceTable:
     from dpnb._backends.source_table import SourceTable
 
@@ -67,13 +73,19 @@ FORMATS = (
     SourceFormat("CSV", _csv, (".csv",)),
     SourceFormat("Parquet", _parquet, (".parquet",), folders=True),
     SourceFormat("Feather", _feather, (".feather", ".arrow")),
+    SourceFormat(
+        "databases",
+        _database,
+        schemes=("postgresql", "postgres", "mariadb", "mysql", "sqlite", "mssql", "oracle"),
+        extra="databases",
+    ),
 )
 
 _SUFFIXES = [suffix for one in FORMATS for suffix in one.suffixes]
 
 IN_WORDS = (
     f"a {', '.join(_SUFFIXES[:-1])} or {_SUFFIXES[-1]} file (.csv also compressed, as .csv.gz), or a folder of "
-    ".parquet files"
+    ".parquet files, or the URL of a database, as postgresql://host/database#table"
 )
 """What a source must be."""
 
@@ -81,7 +93,8 @@ IN_WORDS = (
 def format_of(source: DataSource) -> SourceFormat | None:
     """The format of a source, by its scheme or its suffix; None if it is none of these."""
     if source.scheme:
-        return next((one for one in FORMATS if source.scheme in one.schemes), None)
+        name = source.scheme.partition("+")[0]  # after which a driver may be named
+        return next((one for one in FORMATS if name in one.schemes), None)
     path = source.path
     if path.is_dir():
         folders = (one for one in FORMATS if one.folders and any(path.rglob(f"*{one.suffixes[0]}")))

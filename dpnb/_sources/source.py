@@ -9,9 +9,13 @@ from pathlib import Path
 from typing import Self
 from urllib.parse import urlsplit
 
+from dpnb._sources.database_url import refuse_secrets
 from dpnb.errors import SchemaError
 
 URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+
+SQLITE = "sqlite:///"
+"""Before the path of a file."""
 
 TABLES_IN = (".xlsx", ".xlsm", ".duckdb", ".ddb", ".sqlite", ".sqlite3", ".db")
 """Suffixes of files that have several tables, of which ``#TABLE`` names one."""
@@ -30,6 +34,7 @@ class DataSource:
     @classmethod
     def parse(cls, text: str, query: str = "") -> Self:
         """The source that a text names."""
+        refuse_secrets(text)
         if URL.match(text):
             location, _, table = text.partition("#")
             return cls(location, table, query)
@@ -58,7 +63,10 @@ class DataSource:
 
     def beside(self, folder: Path) -> Self:
         """The same source, with a relative path resolved against a folder."""
-        return self if self.scheme else replace(self, location=str(folder / self.location))
+        if self.scheme:
+            file = self.location.partition(SQLITE)[2]
+            return replace(self, location=f"{SQLITE}{folder / file}") if file else self
+        return replace(self, location=str(folder / self.location))
 
 
 def named_source(text: str) -> tuple[str, str]:
@@ -76,10 +84,12 @@ def sources_of(arguments: Sequence[str], tables: Sequence[str], argument: str) -
     known = ", ".join(tables)
     found: dict[str, DataSource] = {}
     for text in arguments:
-        name, source = named_source(text)
+        name, written = named_source(text)
+        source = DataSource.parse(written)
         if name not in tables or name in found:
-            raise SchemaError(f"{argument}: must be NAME=FILE, once for each of the tables {known}; got {text!r}")
-        found[name] = DataSource.parse(source)
+            got = f"{name}={source.words}" if name else source.words
+            raise SchemaError(f"{argument}: must be NAME=FILE, once for each of the tables {known}; got {got!r}")
+        found[name] = source
     missing = [name for name in tables if name not in found]
     if missing:
         raise SchemaError(f"{argument}: must be given for each of the tables {known}; add {missing[0]}=FILE")

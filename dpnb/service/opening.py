@@ -36,6 +36,7 @@ from dpnb.service.configuration.settings import TableSettings
 from dpnb.service.heads import follow_head, refuse_older
 from dpnb.service.monitoring.log import described, log
 from dpnb.service.running import HeldRows, RunningRequest
+from dpnb.service.snapshots import with_snapshots
 from dpnb.service.turns import Turns
 from dpnb.session.base import BaseSession
 from dpnb.session.declaration import Declaration, read_declaration
@@ -230,7 +231,8 @@ def _declared(settings: TableSettings, heads: Path | None) -> tuple[Session, dic
     if heads is not None and isinstance(path := stated.arguments()["ledger"], str):
         refuse_older(path, settings.name, heads)
     digests: dict[str, str] = {}
-    tables = read_tables(settings.data.sources(declared.schemas), f"{settings.place}: data", declared.wanted, digests)
+    sources = stated.located(lambda: with_snapshots(settings, stated, declared))
+    tables = read_tables(sources, f"{settings.place}: data", declared.wanted, digests)
     return Session.from_toml(declaration, tables[""] if list(tables) == [""] else tables), digests
 
 

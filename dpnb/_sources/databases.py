@@ -1,0 +1,55 @@
+"""Reads a table, or a query, of a database in one read-only transaction, as batches of Arrow.  Reads rows.
+
+The statement asks for the declared columns and the unit alone, in a form that no row can make fail, and that makes no
+row change how another is read: a driver that chooses the type of a column by its values, or raises at a value, is never
+asked for such values.  What cannot be read as declared is refused by the type of its column, before rows are read.
+
+==========  ==============  =========================================================================================
+database    driver          one transaction, in which all tables of one declaration are read
+==========  ==============  =========================================================================================
+PostgreSQL  ADBC            repeatable read, read only: the same moment for all tables
+MariaDB     pymysql         consistent snapshot, read only: the same moment for all tables of InnoDB
+SQLite      sqlite3         read only: the same moment for all tables
+others      as installed    as the driver begins one; the account must not be able to write
+==========  ==============  =========================================================================================
+
+No time limit is set: a large table may need long, and the administrator of the database can set one for the account.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+from dpnb._backends.reading import Wanted
+from dpnb._backends.source_table import SourceTable
+from dpnb._sources.driver import CONNECTING, DatabaseReader, attempt
+from dpnb._sources.postgresql import PostgresReader
+from dpnb._sources.source import DataSource
+from dpnb._sources.sql_rows import SqlReader
+
+
+@contextmanager
+def connected(location: str) -> Iterator[DatabaseReader]:
+    """Open a database for reading; `location` is its URL."""
+    is_postgresql = location.lower().startswith("postgres")
+    make: Callable[[str], DatabaseReader] = PostgresReader if is_postgresql else SqlReader
+    connection = attempt(CONNECTING, lambda: make(location))
+    try:
+        yield connection
+    finally:
+        with suppress(Exception):  # what was read is complete, or its own error is raised
+            connection.close()
+
+
+def read_database(source: DataSource, wanted: Wanted) -> SourceTable:
+    """Read a table into memory."""
+    import pandas as pd
+    import pyarrow as pa
+
+    with connected(source.location) as connection:
+        selected = connection.select(source, wanted)
+        arrow = pa.Table.from_batches(list(selected.batches), selected.schema)
+    table = SourceTable(arrow.to_pandas(types_mapper=pd.ArrowDtype, split_blocks=True, self_destruct=True))
+    table.reading = wanted.reading
+    return table
