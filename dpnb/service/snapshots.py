@@ -18,14 +18,16 @@ from dpnb.session.table_contents import was_served
 from dpnb.session.toml_file import replace_file, with_text
 
 
-def with_snapshots(settings: TableSettings, stated: Declaration, declared: PrivateTables) -> dict[str, DataSource]:
-    """The sources of a version, in which the files of its snapshot stand for databases; taken if there is none.
+def with_snapshots(
+    settings: TableSettings, stated: Declaration, declared: PrivateTables
+) -> tuple[dict[str, DataSource], str | None]:
+    """The sources of a version, with the files of its snapshot for databases, and when it was taken: now, if need be.
 
     Refused if the version was served before, so that another table would be served under its name.
     """
     sources, databases = _sources(settings, declared)
     if not databases:
-        return sources
+        return sources, None
     snapshot = _snapshot(stated)
     # In this order: another process may take it now, and then serve it.
     if was_served(snapshot.ledger, snapshot.version) and not snapshot.is_taken:
@@ -37,7 +39,7 @@ def with_snapshots(settings: TableSettings, stated: Declaration, declared: Priva
     if snapshot.take(databases, declared.wanted, f"{settings.place}: data"):
         named = [one.words for one in databases.values()]
         log("snapshot_taken", table=settings.name, version=snapshot.version, sources=named)
-    return {**sources, **snapshot.files(databases, declared.wanted)}
+    return {**sources, **snapshot.files(databases, declared.wanted)}, snapshot.taken_at()
 
 
 def _sources(settings: TableSettings, declared: PrivateTables) -> tuple[dict[str, DataSource], dict[str, DataSource]]:

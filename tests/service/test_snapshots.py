@@ -18,6 +18,7 @@ from dpnb._sources import snapshots
 from dpnb._sources.databases import connected
 from dpnb.errors import InvalidValueError, LedgerError, SchemaError
 from dpnb.service.configuration.settings import TableSettings, read_settings
+from dpnb.service.curation.state import words_of
 from dpnb.service.opening import OpenTable, open_table
 
 DECLARATION = """\
@@ -76,6 +77,13 @@ def test_a_database_is_read_at_the_first_start_and_never_again(folder: Path) -> 
     assert count(folder) == first
     (folder / "hospital.db").unlink()
     assert count(folder) == first
+
+
+def test_the_ledger_says_when_a_database_was_read(folder: Path) -> None:
+    with started(folder) as table:
+        words = [words_of(table.session._core.account, row) for row in table.session.ledger.charges()]
+    (said,) = [text for text in words if "read from databases at 20" in text]
+    assert said.startswith("files of the table for version '2026'")
 
 
 def test_a_snapshot_has_the_declared_columns_alone_for_the_curator_alone(folder: Path) -> None:

@@ -60,6 +60,7 @@ from dpnb.service.opening import OpenTable
 from dpnb.service.running import RunningRequest
 from dpnb.session.gauges import describe_spent, headroom_gauge, percent_spent, reserve_gauge
 from dpnb.session.snapshot import NO_LIMIT
+from dpnb.session.table_contents import TAKEN
 
 MAX_HELD = 100
 """Charges in a `TableState` that wait for a curator."""
@@ -307,7 +308,8 @@ def words_of(account: Accountant, charge: Charge) -> str:
         return shortened_words(launch_text.of(charge), plan_of(charge))
     if charge.kind in ABOUT_TABLE_WORDS:
         of = f" for version {charge.table_version!r}" if charge.kind in (TABLE_FILES, VERSION) else ""
-        return f"{ABOUT_TABLE_WORDS[charge.kind]}{of}"
+        taken = (charge.launch or {}).get(TAKEN)
+        return f"{ABOUT_TABLE_WORDS[charge.kind]}{of}{f', read from databases at {taken}' if taken else ''}"
     return launch_text.of(charge)
 
 
