@@ -19,7 +19,7 @@ from pathlib import Path
 
 from waiting import wait_until
 
-READER = "dpnb_reader"
+READER = "dpnb_tests"
 PASSWORD = "kept-out-of-everything"
 """Of this account of both servers, which may read; tests look for it where it must not be."""
 
@@ -82,9 +82,7 @@ def postgresql() -> Iterator[Server]:
         server = Server(f"postgresql://127.0.0.1:{port}", tuple(map(str, client)))
         with _running(command, signal.SIGQUIT, [*client, "-c", "select 1", "postgres"]):
             server.execute("create database test", "postgres")
-            server.execute(
-                f"create role {READER} login password '{PASSWORD}'; grant pg_read_all_data to {READER}"
-            )
+            server.execute(f"create role {READER} login password '{PASSWORD}'; grant pg_read_all_data to {READER}")
             yield server
 
 

@@ -62,7 +62,9 @@ def selection(columns: str, relation: str, condition: str = "") -> str:
 ACCOUNT = "check user and password, in the environment, and from where the account may connect"
 TABLE = "there is no such table, or the account does not see it; write its schema before it, as in hospital.visits"
 DATABASE = "there is no such database, or the account may not use it"
-RIGHTS = "the account may not read it; give it SELECT on the table, and USAGE on its schema"
+RIGHTS = (
+    "the account may not read it; give it SELECT on the columns, and USAGE on the schema; a query names its columns"
+)
 SYNTAX = "the query is none that reads; try it in a client of the database"
 CANCELLED = "it was cancelled, by an administrator or a time limit of the account"
 

@@ -12,6 +12,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
+from dpnb._sources.snapshots import SUFFIX as SNAPSHOTS
 from dpnb.errors import InvalidValueError, LedgerError
 from dpnb.ledger import Ledger
 from dpnb.session.table_contents import SUFFIX
@@ -37,7 +38,9 @@ def back_up(path: str, folder: str) -> str:
         rows, head = ledger.last
     with suppress(FileNotFoundError):
         _write(Path(f"{target}{SUFFIX}"), Path(f"{own}{SUFFIX}").read_bytes())
-    return f"{target}: {rows:,} row{'s' if rows != 1 else ''}; the hash of the last row is {head}"
+    snapshots = Path(f"{own}{SNAPSHOTS}")
+    left = f"; {snapshots} has rows of the table, and is not copied" if snapshots.is_dir() else ""
+    return f"{target}: {rows:,} row{'s' if rows != 1 else ''}; the hash of the last row is {head}{left}"
 
 
 def _private(folder: Path) -> Path:

@@ -175,6 +175,13 @@ def opened_or_refused(settings: TableSettings) -> OpenTable | None:
         return None
 
 
+def test_a_backup_of_the_ledger_has_no_rows_of_the_table(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    count(folder)
+    assert main(["backup", str(folder / "visits.dpnb"), str(folder / "copies")]) == 0
+    assert "visits.dpnb-snapshots has rows of the table, and is not copied" in capsys.readouterr().out
+    assert {one.name for one in (folder / "copies").iterdir()} == {"visits.dpnb", "visits.dpnb-secret"}
+
+
 # --- the next version -------------------------------------------------------------------------------------------------
 
 

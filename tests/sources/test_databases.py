@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -302,7 +304,9 @@ def test_a_server_that_goes_away_in_the_middle_leaves_no_snapshot(postgres: Data
 
     def after_the_first(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield next(batches)
-        ended = server.execute("select pg_terminate_backend(pid) from pg_stat_activity where usename = 'dpnb_reader'")
+        ended = server.execute(
+            f"select pg_terminate_backend(pid) from pg_stat_activity where usename = '{databases.READER}'"
+        )
         assert "t" in ended
         yield from batches
 
@@ -352,3 +356,49 @@ def test_a_password_is_in_no_file_and_no_message(
     assert len(written) > 5
     for text in (output.out, output.err, caplog.text, *map(repr, written)):
         assert databases.PASSWORD not in text
+
+
+# --- the page for curators --------------------------------------------------------------------------------------------
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "databases.md"
+
+
+def block(beginning: str, page: str) -> str:
+    """The block of the page that begins with a text."""
+    (found,) = [one for one in re.findall(r"```\w+\n(.*?)```", page, re.DOTALL) if one.startswith(beginning)]
+    return str(found)
+
+
+@pytest.mark.databases
+@pytest.mark.slow
+def test_the_page_leads_to_a_served_table_and_its_next_version(
+    postgres: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = postgres.server
+    assert server is not None
+    server.execute("create database hospital", "postgres")
+    server.execute(
+        "create table visits (person text, age int, cost numeric(10, 2), ward text, seen date, diagnosis text);"
+        "insert into visits select i % 500, i % 90, i / 10.0, 'surgery', date '2024-01-01' + i % 365, 'not granted'"
+        " from generate_series(1, 2000) as i",
+        "hospital",
+    )
+    page = PAGE.read_text("utf-8").replace("db.example.org", server.url.partition("//")[2])
+    page = page.replace("?sslmode=verify-full#", "#")  # the server of the tests has no certificate
+    server.execute(block("CREATE ROLE", page), "hospital")
+    for line in block("PGUSER=", page).splitlines():
+        monkeypatch.setenv(*line.split("=", 1))
+    monkeypatch.chdir(tmp_path)
+    Path("visits.toml").write_text(block("name = ", page), "utf-8")
+    assert main(shlex.split(block("python -m dpnb check", page))[3:]) == 0
+    with_query, with_table = sorted(re.findall(r"\[tables.visits\].*?(?=```)", page, re.DOTALL), key=len, reverse=True)
+    for own in (with_query, with_table):
+        Path("curator.toml").write_text(f'socket = "s"\n{own}', "utf-8")
+        source = read_settings("curator.toml").tables["visits"].data.sources([""])[""]
+        assert len(read_database(source, Wanted({"age": Bounded(0, 110)}))) == 2000
+    with closing(open_table(read_settings("curator.toml").tables["visits"])) as table:
+        table.session.frame["cost"].mean().release(mu=0.05)
+    assert main(shlex.split(block("python -m dpnb refresh", page))[3:]) == 0
+    assert 'version = "2027-01"' in Path("visits.toml").read_text("utf-8")
+    assert not any(b"not granted" in one.read_bytes() for one in tmp_path.rglob("*") if one.is_file())
+    assert "choose another one" not in "".join(capsys.readouterr())
