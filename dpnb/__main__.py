@@ -117,8 +117,8 @@ ABOUT_BACKUP = """\
 Copy a ledger, which may be in use, and the secret beside it into a folder that nobody else can read: the folder is made
 with mode 0700, the files have mode 0600, whatever the mask of the process is. A copy from before is replaced, unless it
 has rows that the ledger lacks. The file of the folder heads, with the last row that is known of the ledger, is not
-copied: restored together with the ledger, it would fit an older copy. Nor are snapshots of databases, which are the table
-itself. The chain of hashes is verified first.
+copied: restored together with the ledger, it would fit an older copy. Nor are snapshots of databases, which have rows
+of the table. The chain of hashes is verified first.
 
 The exit status is 0 if the copy was written, and 2 if not.
 """

@@ -77,6 +77,7 @@ class TableSnapshot:
 
         `argument` names the key of the settings, for errors.
         """
+        _refuse_other_account(Path(self.ledger))
         with _alone(self.folder.parent) as top:
             if self.is_taken:
                 return False
@@ -144,10 +145,10 @@ def _write(file: Path, connection: DatabaseReader, source: DataSource, wanted: W
 def _alone(top: Path) -> Iterator[Path]:
     """Hold the folder of snapshots, without what a crash has left there; made if there is none."""
     top.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
-    status = top.stat()
-    if status.st_uid != os.geteuid() or stat.S_IMODE(status.st_mode) & OTHERS:
+    _refuse_other_account(top)
+    if stat.S_IMODE(top.stat().st_mode) & OTHERS:
         raise SchemaError(
-            f"snapshots: only the curator's account may use {str(top)!r}; others can; run chmod 700 on it"
+            f"snapshots: must be for the curator's account alone; others can use {top}; run chmod 700 on it"
         )
     held = os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -157,6 +158,14 @@ def _alone(top: Path) -> Iterator[Path]:
         yield top
     finally:
         os.close(held)
+
+
+def _refuse_other_account(path: Path) -> None:
+    if path.exists() and path.stat().st_uid != os.geteuid():
+        raise SchemaError(
+            f"snapshots: must be taken by the account to which {str(path)!r} belongs, which could not read them "
+            "otherwise; run the command as that account"
+        )
 
 
 def _synchronize(folder: Path) -> None:

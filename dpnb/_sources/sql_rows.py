@@ -12,6 +12,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from dpnb._backends.column_types import NUMBERS, StorageType, refuse_absent, refuse_mismatch
 from dpnb._backends.memory.prepare.columns import objects
@@ -63,7 +64,7 @@ class SqlReader:
         url = sqlalchemy.make_url(f"{DRIVERS.get(scheme.lower(), scheme)}{colon}{rest}")
         self._backend = url.get_backend_name()
         if self._backend == "sqlite":  # which would otherwise make a missing file
-            url = url.set(database=f"file:{url.database}").update_query_dict({"mode": "ro", "uri": "true"})
+            url = url.set(database=f"file:{quote(url.database or '')}").update_query_dict({"mode": "ro", "uri": "true"})
         self._engine = sqlalchemy.create_engine(url, poolclass=sqlalchemy.NullPool)
         # A statement without parameters, in which a percent sign is one.
         options: dict[str, Any] = {"no_parameters": True, "stream_results": True, "max_row_buffer": ROWS_AT_ONCE}
@@ -151,6 +152,8 @@ def _texts(values: Sequence[Any], of: Callable[[Any], str | None]) -> pa.Array:
 
 def _text(value: Any) -> str | None:
     try:
+        if type(value) is str:  # most of them
+            return value if encodable(value) else None
         if isinstance(value, date):
             return _moment(value)
         if isinstance(value, Decimal):

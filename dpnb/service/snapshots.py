@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from dpnb._core.options import checked_version
 from dpnb._core.tables import PrivateTables
@@ -15,7 +14,7 @@ from dpnb.service.monitoring.log import log
 from dpnb.session.declaration import Declaration, read_declaration
 from dpnb.session.session import Session
 from dpnb.session.table_contents import was_served
-from dpnb.session.toml_file import replace_file, with_text
+from dpnb.session.toml_file import replaced_after, with_text
 
 
 def with_snapshots(
@@ -75,13 +74,13 @@ def take_next(path: str, name: str | None, version: str) -> Refreshed:
     if not databases:
         raise InvalidValueError(f"{table.place}: data: must have a database to read again; a new file needs no refresh")
     text, snapshot = with_text(stated, "version", version, before="name"), _snapshot(stated, version)
-    if was_served(snapshot.ledger, version) or not snapshot.take(databases, declared.wanted, f"{table.place}: data"):
-        raise InvalidValueError(
-            f"version: must be a new one, since {version!r} was served before or has a snapshot; nothing was changed; "
-            f"give another, or delete the folder {str(snapshot.folder)!r} if nothing has used it"
-        )
-    if text != stated.text:
-        replace_file(Path(stated.path), text)
+    with replaced_after(stated.path, text):
+        new = not was_served(snapshot.ledger, version)
+        if not new or not snapshot.take(databases, declared.wanted, f"{table.place}: data"):
+            raise InvalidValueError(
+                f"version: must be a new one, since {version!r} was served before or has a snapshot; nothing was "
+                f"changed; give another, or delete the folder {str(snapshot.folder)!r} if nothing has used it"
+            )
     files = {**sources, **snapshot.files(databases, declared.wanted)}
     return Refreshed(
         stated.path,

@@ -12,6 +12,7 @@ import re
 import shutil
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -162,16 +163,27 @@ def with_text(file: TomlFile, key: str, value: str, before: str) -> str:
     raise file.fault(InvalidValueError, (key,), f"{key}: cannot be changed here; write {stated} on a line of its own")
 
 
-def replace_file(path: Path, text: str) -> None:
-    """Replace a file by one that is complete and on disk, with the same rights; a link stays one."""
+@contextmanager
+def replaced_after(path: str, text: str) -> Iterator[None]:
+    """Replace a file after the block, if that has not failed, by one with the same rights; a link stays one.
+
+    It is written before the block, so that one that cannot be written is refused before anything else is done.
+    """
     own = Path(os.path.realpath(path))
     new = own.with_name(f".{own.name}.new")
     try:
-        new.write_bytes(text.encode())
-        shutil.copymode(own, new)
-        with new.open("rb") as written:
-            os.fsync(written.fileno())
-        os.replace(new, own)
+        with new.open("wb") as opened:
+            shutil.copymode(own, new)
+            opened.write(text.encode())
+            opened.flush()
+            os.fsync(opened.fileno())
     except OSError as error:
+        raise InvalidValueError(
+            f"{path}: must be in a folder in which this account can write, to be replaced ({error.strerror}); run the "
+            "command as the account that owns it"
+        ) from None
+    try:
+        yield
+        os.replace(new, own)
+    finally:
         new.unlink(missing_ok=True)
-        raise InvalidValueError(f"{path}: cannot be written ({error.strerror}); change it by hand") from None

@@ -6,6 +6,7 @@ import os
 import shutil
 import sqlite3
 import stat
+import tomllib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
@@ -241,6 +242,38 @@ def test_refresh_changes_nothing_where_the_database_cannot_be_read(
     assert "SQLITE_CANTOPEN" in text
     assert (folder / "visits.toml").read_text() == DECLARATION
     assert not [*(folder / "visits.dpnb-snapshots").iterdir()]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs another account")
+def test_a_snapshot_is_taken_by_the_account_of_the_ledger_alone(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    count(folder)
+    os.chown(folder / "visits.dpnb", 65534, 65534)
+    code, text = refreshed(folder, capsys)
+    assert code == 2
+    assert "run the command as that account" in text
+    assert (folder / "visits.toml").read_text() == DECLARATION
+    assert {one.name for one in folder.iterdir()}.isdisjoint({".visits.toml.new"})
+
+
+def test_a_version_is_written_where_the_declaration_has_it(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for text in (
+        DECLARATION.replace('version = "2026"  # the first\n', ""),
+        DECLARATION.replace('"2026"', "'20 \\ 26'"),
+    ):
+        (folder / "visits.toml").write_text(text)
+        (folder / "visits.toml").chmod(0o640)
+        version = f'new "{len(text)}" é'
+        assert refreshed(folder, capsys, version)[0] == 0
+        assert tomllib.loads((folder / "visits.toml").read_text())["version"] == version
+        assert (folder / "visits.toml").stat().st_mode & 0o777 == 0o640
+    before = DECLARATION.replace('"2026"', '"""2026"""')
+    (folder / "visits.toml").write_text(before)
+    code, text = refreshed(folder, capsys, "2028")
+    assert code == 2
+    assert 'write version = "2028" on a line of its own' in text
+    assert (folder / "visits.toml").read_text() == before
 
 
 # --- passwords --------------------------------------------------------------------------------------------------------
