@@ -37,19 +37,10 @@ def explains_missing(
     conceal: Callable[[Any], Any] | None = None,
     remark: Callable[[Any], str] | None = None,
 ) -> Callable[[F], F]:
-    """Decorate a constructor, whose missing arguments are then explained.
+    """Decorate a constructor, whose missing arguments are then explained, with a line to copy and their meanings.
 
-    Parameters
-    ----------
-    line : str
-        A call to copy.
-    meanings : mapping of str to str
-        What each required argument is.
-    conceal : callable, optional
-        Applied to the first of these arguments, since tracebacks of errors in the constructor include this call: a
-        table must not be in them.
-    remark : callable, optional
-        What follows the call, of the first of these arguments.
+    `conceal` is applied to the first of them, since tracebacks of errors in the constructor include this call: a table
+    must not be in them.  `remark` says of it what follows the line.
     """
 
     def decorate(function: F) -> F:

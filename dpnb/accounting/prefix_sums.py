@@ -91,27 +91,8 @@ MAX_STEPS = 4096
 def square_root_coefficients(steps: int) -> tuple[int, ...]:
     """The coefficients binom(2k, k)/4^k of the square root of prefix sums, in steps of 2^-30, rounded down.
 
-    Parameters
-    ----------
-    steps : int
-        T, from 1 to 4,096: the number of counts.
+    `steps`, from 1 to 4,096, is the number of counts.
 
-    Returns
-    -------
-    tuple of int
-
-    Raises
-    ------
-    InvalidValueError
-        steps is out of range.
-
-    References
-    ----------
-    .. [1] Fichtenberger, Henzinger and Upadhyay 2023.
-
-    Examples
-    --------
-    >>> from dpnb.accounting.prefix_sums import square_root_coefficients
     >>> [number / 2**30 for number in square_root_coefficients(4)]
     [1.0, 0.5, 0.375, 0.3125]
     """
@@ -126,31 +107,12 @@ def square_root_coefficients(steps: int) -> tuple[int, ...]:
 
 @lru_cache(maxsize=64)
 def prefix_sums_norm_squared(steps: int, places: int = 1) -> int:
-    """The squared norm of the sum of the first columns: the largest for a unit that adds 1 to some of the counts.
+    """The squared norm of the sum of the first columns, in steps of 2^-60.
 
-    Parameters
-    ----------
-    steps : int
-        T, from 1 to 4,096: the number of counts.
-    places : int, default 1
-        The number of counts to which one unit adds 1, from 1; at most all of them count.
+    That is the largest for a unit that adds 1 to at most `places` of the counts.  The noise of each of 24 monthly
+    totals, for a row in one month at mu = 1, is at most 2.075; of sums of noisy counts it would be up to 4.9, the root
+    of 24.
 
-    Returns
-    -------
-    int
-        In steps of 2^-60.
-
-    Raises
-    ------
-    InvalidValueError
-        steps or places is out of range.
-
-    Examples
-    --------
-    The noise of each of 24 monthly totals, for a row in one month at mu = 1, is at most this; of sums of noisy counts
-    it would be up to the root of 24, which is 4.9.
-
-    >>> from dpnb.accounting.prefix_sums import prefix_sums_norm_squared
     >>> round(prefix_sums_norm_squared(24) / 2**60, 3)
     2.075
     """
@@ -167,21 +129,8 @@ def prefix_sums_norm_squared(steps: int, places: int = 1) -> int:
 def largest_norm_squared(steps: int, *, rows: int, rows_in_step: int) -> int:
     """The largest squared norm of what a unit adds to the measurements, if its rows count in one step each.
 
-    Parameters
-    ----------
-    steps : int
-        T, from 1 to 4,096: the number of counts.
-    rows, rows_in_step : int
-        The largest number of rows of a unit, in all steps and in one, both at least 1.
+    In steps of 2^-60; attained where the rows fill steps exactly, and never below what is attained.
 
-    Returns
-    -------
-    int
-        In steps of 2^-60; attained where the rows fill steps exactly, and never below what is attained.
-
-    Examples
-    --------
-    >>> from dpnb.accounting.prefix_sums import largest_norm_squared
     >>> largest_norm_squared(2, rows=3, rows_in_step=3) / 2**60
     11.25
     """
@@ -190,21 +139,10 @@ def largest_norm_squared(steps: int, *, rows: int, rows_in_step: int) -> int:
 
 
 def square_root_of_prefix_sums(counts: Sequence[int] | NDArray[Any]) -> list[int]:
-    """The exact sums that are measured: the Toeplitz matrix of the coefficients times the counts.
+    """The exact sums that are measured, in steps of 2^-30: the Toeplitz matrix of the coefficients times the counts.
 
-    Parameters
-    ----------
-    counts : sequence of int
-        T integers of any size.
+    SENSITIVE, as the counts are: noise must be added.
 
-    Returns
-    -------
-    list of int
-        In steps of 2^-30.  SENSITIVE, as the counts are: noise must be added.
-
-    Examples
-    --------
-    >>> from dpnb.accounting.prefix_sums import square_root_of_prefix_sums
     >>> [number / 2**30 for number in square_root_of_prefix_sums([8, 0, 8])]
     [8.0, 4.0, 11.0]
     """
@@ -219,20 +157,8 @@ def square_root_of_prefix_sums(counts: Sequence[int] | NDArray[Any]) -> list[int
 def prefix_sum_weights(steps: int) -> NDArray[np.float64]:
     """The first column of the Toeplitz matrix that makes prefix sums of what was measured, and no error of its own.
 
-    Parameters
-    ----------
-    steps : int
-        T, from 1 to 4,096.
+    Prefix sum t is the sum over s <= t of entry t - s times measurement s.
 
-    Returns
-    -------
-    ndarray, shape (steps,)
-        Prefix sum t is the sum over s <= t of entry t - s times measurement s; read-only.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from dpnb.accounting.prefix_sums import prefix_sum_weights, square_root_of_prefix_sums
     >>> np.convolve(prefix_sum_weights(3), square_root_of_prefix_sums([8, 0, 8]))[:3].tolist()
     [8.0, 8.0, 16.0]
     """
@@ -247,21 +173,8 @@ def prefix_sum_weights(steps: int) -> NDArray[np.float64]:
 
 @lru_cache(maxsize=64)
 def prefix_sum_scales(steps: int) -> NDArray[np.float64]:
-    """The standard deviation of each prefix sum, where that of each measurement is 1.
+    """The standard deviation of each prefix sum, ascending, where that of each measurement is 1.
 
-    Parameters
-    ----------
-    steps : int
-        T, from 1 to 4,096.
-
-    Returns
-    -------
-    ndarray, shape (steps,)
-        Ascending; read-only.
-
-    Examples
-    --------
-    >>> from dpnb.accounting.prefix_sums import prefix_sum_scales
     >>> (prefix_sum_scales(3) * 2**30).round(3).tolist()
     [1.0, 1.118, 1.179]
     """
@@ -271,21 +184,8 @@ def prefix_sum_scales(steps: int) -> NDArray[np.float64]:
 
 
 def prefix_sums_of(measured: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The prefix sums of T measurements, in their order.
+    """The prefix sums of noisy values of what `square_root_of_prefix_sums` computes, in their order.
 
-    Parameters
-    ----------
-    measured : ndarray, shape (steps,)
-        Noisy values of what :func:`square_root_of_prefix_sums` computes.
-
-    Returns
-    -------
-    ndarray, shape (steps,)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from dpnb.accounting.prefix_sums import prefix_sums_of
     >>> prefix_sums_of(np.array([2.0**30, 2.0**29])).tolist()
     [1.0, 1.0]
     """

@@ -23,29 +23,26 @@ if TYPE_CHECKING:
 FOREIGN = "import ipywidgets\nipywidgets.IntSlider()"
 NOT_FOUND = "Error displaying widget: model not found"
 
-# A busy machine: the last of the pauses between two looks of the widget manager ends when the test says so.
+# A busy machine: the pauses between two looks of the widget manager end when the test says so.
 LATE = """
-const setTimeout = window.setTimeout;
-let first = null;
+const { setTimeout } = window;
 const late = [];
-window.dpnbTestIsLate = () => late.length > 0 && Date.now() - first > 2000;
-window.dpnbTestLookNow = () => late.forEach(look => look());
+window.dpnbTestIsLate = () => late.length > 0 && late.every(({ since }) => Date.now() - since > 2000);
+window.dpnbTestLookNow = () => late.forEach(({ look }) => look());
 window.setTimeout = (callback, pause, ...rest) => {
   if (pause === 100 && /get_model/.test(new Error().stack)) {
-    first ??= Date.now();
-    if (Date.now() - first > 1500) {
-      late.push(callback);
-      return 0;
-    }
+    late.push({ look: callback, since: Date.now() });
+    return 0;
   }
   return setTimeout(callback, pause, ...rest);
 };
 """
 
-IS_RESTORED = """async () => {
+# A promise is no condition to wait for: it is true before it is fulfilled.
+FIND_MANAGER = """async () => {
   const { rendermime } = window.jupyterapp.shell.currentWidget.content;
   const renderer = rendermime.createRenderer('application/vnd.jupyter.widget-view+json');
-  return (await renderer._manager.promise).restoredStatus;
+  window.dpnbTestManager = await renderer._manager.promise;
 }"""
 
 
@@ -111,7 +108,8 @@ def test_widgets_that_are_restored_in_the_last_moment_are_live(saved: Lab) -> No
     saved.page.wait_for_function("window.dpnbTestIsLate()", timeout=LIMIT_MS)
     for page, message in kept:
         page.send(message)
-    saved.page.wait_for_function(IS_RESTORED, timeout=LIMIT_MS)
+    saved.page.evaluate(FIND_MANAGER)
+    saved.page.wait_for_function("window.dpnbTestManager.restoredStatus", timeout=LIMIT_MS)
     saved.page.evaluate("window.dpnbTestLookNow()")
     expect_only_the_other_is_lost(saved)
     expect(outputs(saved, "session").locator(".dpnb-session")).to_be_visible()

@@ -8,6 +8,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, ClassVar
 
+from dpnb.accounting.conversions.directed import checked_order
 from dpnb.accounting.exact import Number, amount_text, decimal_up, exact, from_text, non_negative, shown, to_text
 from dpnb.accounting.losses.loss import Loss
 from dpnb.copying import safe_repr
@@ -62,7 +63,7 @@ class RDP(Loss):
             raise InvalidValueError(
                 f"curve must map at least one order to its loss, got {shown(curve)}; give {{2: 0.1}}"
             )
-        points = sorted((_order(order), non_negative(rho, name="rho")) for order, rho in curve.items())
+        points = sorted((checked_order(order), non_negative(rho, name="rho")) for order, rho in curve.items())
         if len({order for order, _ in points}) < len(points):
             raise InvalidValueError(f"curve must give each order once, got {shown(curve)}; leave one of them out")
         object.__setattr__(self, "orders", _one_of_each(tuple(order for order, _ in points)))
@@ -138,13 +139,6 @@ class RDP(Loss):
 def _one_of_each(orders: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
     """The first tuple with these orders, so that the orders of two losses are compared by identity."""
     return orders
-
-
-def _order(order: Any) -> Fraction:
-    number = exact(order, name="order")
-    if number <= 1:
-        raise InvalidValueError(f"order must be greater than 1, got {shown(order)}; give for example 2")
-    return number
 
 
 def _shown(order: Fraction) -> str:

@@ -233,15 +233,26 @@ class AboveThresholdParameters:
 
 
 class SingleUse(NotCopyable):
-    """An object that must not be copied: a copy would give answers with the same noise, counted from zero."""
+    """A mechanism that gives `most` answers; a copy, which is refused, would give them again with the same noise."""
 
-    __slots__ = ("_lock", "_process")
+    __slots__ = ("_lock", "_most", "_process", "_source", "_used")
 
     _not_copied = "its noise is secret and its answers are counted; launch another one"
 
-    def __init__(self) -> None:
+    def __init__(self, most: int, source: NoiseSource) -> None:
         self._lock = threading.Lock()
         self._process = os.getpid()
+        self._most, self._used, self._source = most, 0, source
+
+    @property
+    def n_used(self) -> int:
+        """The number of answers so far; of a scan with Laplace noise, of the positive ones."""
+        return self._used
+
+    @property
+    def n_remaining(self) -> int:
+        """The number of answers that remain."""
+        return self._most - self._used
 
     def _check_process(self) -> None:
         if os.getpid() != self._process:
@@ -250,8 +261,8 @@ class SingleUse(NotCopyable):
                 "it there, or launch another one"
             )
 
-    def _check_remaining(self, remaining: int, why: str) -> None:
-        if remaining < 1:
+    def _check_remaining(self, why: str) -> None:
+        if self.n_remaining < 1:
             raise MechanismClosed(
                 f"{type(self).__name__}: is exhausted, {why}; launch another one, which is charged again"
             )
@@ -274,7 +285,7 @@ class LaplaceAboveThreshold(SingleUse):
     include values.  `thresholds` is 1, or `max_positives` for a new threshold after each positive answer.
     """
 
-    __slots__ = ("_hidden", "_query_scale", "_source", "_terms", "_used", "_value_scale")
+    __slots__ = ("_hidden", "_query_scale", "_terms", "_value_scale")
 
     def __init__(
         self,
@@ -286,11 +297,9 @@ class LaplaceAboveThreshold(SingleUse):
         source: NoiseSource,
         thresholds: int = 1,
     ) -> None:
-        super().__init__()
         self._terms = AboveThresholdParameters(epsilon, max_positives, monotonic, return_values, thresholds)
+        super().__init__(self._terms.max_positives, source)
         self._query_scale, self._value_scale = self._terms.query_scale, self._terms.value_scale
-        self._source = source
-        self._used = 0
         # The number of the threshold, from 0, and its noise.
         self._hidden = 0, discrete_laplace(self._terms.threshold_scale, source)
 
@@ -298,16 +307,6 @@ class LaplaceAboveThreshold(SingleUse):
     def terms(self) -> AboveThresholdParameters:
         """The parameters of the launch."""
         return self._terms
-
-    @property
-    def n_used(self) -> int:
-        """The number of positive answers so far."""
-        return self._used
-
-    @property
-    def n_remaining(self) -> int:
-        """The number of positive answers that remain."""
-        return self._terms.max_positives - self._used
 
     def ask(self, total: int, *, sensitivity: int, threshold: Fraction) -> LaplaceComparison:
         """Compare a sum with a threshold; for the arguments see `on_lattice`.
@@ -317,7 +316,7 @@ class LaplaceAboveThreshold(SingleUse):
         steps = on_lattice(total, sensitivity, threshold)
         self._check_process()
         with self._lock:
-            self._check_remaining(self.n_remaining, f"all {self._terms.max_positives} positive answers were given")
+            self._check_remaining(f"all {self._most} positive answers were given")
             number = self._used if self._terms.thresholds > 1 else 0
             if self._hidden[0] != number:  # drawn here, so that no interrupt lets one threshold serve twice
                 self._hidden = number, discrete_laplace(self._terms.threshold_scale, self._source)

@@ -54,14 +54,12 @@ class GaussianAboveThreshold(SingleUse):
        arXiv:2402.06137v2.
     """
 
-    __slots__ = ("_loss", "_max_queries", "_source", "_used")
+    __slots__ = ("_loss",)
 
     def __init__(self, loss: GDP, max_queries: int, *, source: NoiseSource) -> None:
-        super().__init__()
-        self._max_queries = whole_count(max_queries, "max_queries")
-        sigma_for(self._max_queries, loss)  # refuses a loss that is too small for any measurement
-        self._loss, self._source = loss, source
-        self._used = 0
+        super().__init__(whole_count(max_queries, "max_queries"), source)
+        sigma_for(self._most, loss)  # refuses a loss that is too small for any measurement
+        self._loss = loss
 
     @property
     def loss(self) -> GDP:
@@ -71,17 +69,7 @@ class GaussianAboveThreshold(SingleUse):
     @property
     def max_queries(self) -> int:
         """The declared number of queries."""
-        return self._max_queries
-
-    @property
-    def n_used(self) -> int:
-        """The number of queries so far."""
-        return self._used
-
-    @property
-    def n_remaining(self) -> int:
-        """The number of queries that remain."""
-        return self._max_queries - self._used
+        return self._most
 
     def ask(self, total: int, *, sensitivity: int, threshold: Fraction) -> GaussianComparison:
         """Measure a sum and compare the noisy sum with the threshold; for the arguments see `on_lattice`.
@@ -90,17 +78,17 @@ class GaussianAboveThreshold(SingleUse):
         if the noise scale would exceed the range of doubles.
         """
         check_query(total, sensitivity, threshold)
-        sigma = sigma_for(sensitivity**2 * self._max_queries, self._loss)
+        sigma = sigma_for(sensitivity**2 * self._most, self._loss)
         self._check_process()
         with self._lock:
-            self._check_remaining(self.n_remaining, f"all {self._max_queries} queries were answered")
+            self._check_remaining(f"all {self._most} queries were answered")
             self._used += 1
             measurement = measure([total], sigma=sigma, source=self._source)
         return GaussianComparison(_noisy_sum(measurement) >= threshold, measurement)
 
     @safe_repr
     def __repr__(self) -> str:
-        return f"GaussianAboveThreshold(loss={self._loss!r}, max_queries={self._max_queries}, n_used={self.n_used})"
+        return f"GaussianAboveThreshold(loss={self._loss!r}, max_queries={self._most}, n_used={self.n_used})"
 
 
 def gaussian_margin(loss: GDP, max_queries: int, beta: Number) -> float:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from dpnb.errors import RequestError
-from dpnb.results.tables.index import order_of, pandas_index
+from dpnb.results.tables.index import OfEstimates, order_of, pandas_index
 from dpnb.schema import Key, plain, whole_number
 
 if TYPE_CHECKING:
@@ -67,21 +66,8 @@ class ByKey(Generic[E]):
         return taken
 
 
-class Changes(Generic[E]):
-    """The methods; a subclass has the fields of `dpnb.results.tables.table.Estimates`."""
-
-    if TYPE_CHECKING:
-        description: Any
-        names: Any
-        keys: Any
-        outputs: Any
-        arrays: Any
-        measurement_ids: Any
-        is_two_way: Any
-        to_pandas: Callable[[], pd.DataFrame]
-
-        def _part(self, words: str, rows: slice, columns: slice, **changes: Any) -> Any:
-            """Some of the numbers."""
+class Changes(OfEstimates[E]):
+    """The methods that select, name or compare groups."""
 
     @property
     def loc(self) -> ByKey[E]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import numpy as np
@@ -11,11 +10,7 @@ from numpy.typing import NDArray
 from dpnb._plan.suggestions import calling_function
 from dpnb.errors import AnswerAttributeError, RequestError
 from dpnb.results.display import to_latex, to_markdown, to_picture
-from dpnb.results.tables.index import refuse_drawing, refuse_test
-
-if TYPE_CHECKING:
-    import pandas as pd
-
+from dpnb.results.tables.index import OfEstimates, refuse_drawing, refuse_test
 
 # --- figures of an answer ---------------------------------------------------------------------------------------------
 
@@ -99,18 +94,12 @@ CONSTRUCTORS = ("__init__", "__new__", "__setitem__", "insert", "assign", "from_
 """Functions of pandas that make columns of an object, by their positions."""
 
 
-class Exports:
+class Exports(OfEstimates[Any]):
     """pandas' export methods, over the table of `to_pandas`: estimate, low, high and noise_scale of each number.
 
     ``low`` and ``high`` are the ends of its noise interval; if there are population intervals, ``population_low`` and
     ``population_high`` are theirs.
     """
-
-    if TYPE_CHECKING:
-        description: Any
-        estimate: Any
-        is_scalar: Any
-        to_pandas: Callable[[], pd.DataFrame]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         """The estimates without their intervals; refused where pandas would lose their groups too, and to tests."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -36,25 +36,7 @@ def level_of_test(alpha: Number) -> float:
 
 
 class Testing(Intervals):
-    """The tests; a subclass has the fields of `dpnb.results.tables.table.Estimates`."""
-
-    if TYPE_CHECKING:
-        names: Any
-        keys: Any
-        outputs: Any
-        notice: Any
-        sampled: Any
-        tested_arrays: Any
-        source: Any
-        is_refined: Any
-        group_values: Any
-        measurement_ids: Any
-
-        def _refuse_dates(self, verb: str) -> None: ...
-        def _with(self, words: str, function: Any, **changes: Any) -> Any: ...
-        def _taken(self, rows: Any, columns: Any, words: str, **changes: Any) -> Any: ...
-        def __getitem__(self, key: Any) -> Any: ...
-        def __sub__(self, other: object) -> Any: ...
+    """The method `test`, and what it needs."""
 
     def test(
         self, against: object = None, *, groups: object = None, scores: object = None, alpha: Number = 0.05

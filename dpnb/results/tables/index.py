@@ -1,24 +1,71 @@
 """Columns, index and order of the pandas table of an answer, and the arguments that refer to them.
 
-Also two parts of every estimate: a field that is computed when it is first read, and the refusal of unknown names.
+Also three parts of every estimate: its fields for methods in other modules, a field that is computed when it is first
+read, and the refusal of unknown names.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import numpy as np
 
 from dpnb._plan.suggestions import calling_function, calling_test, closest
 from dpnb.errors import AnswerAttributeError, RequestError
-from dpnb.results.estimates.noisy import Cells
+from dpnb.results.estimates.noisy import Cells, IntervalArrays
 from dpnb.schema import Key, whole_number
 from dpnb.times import UTC_ZONE, Zone
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+# --- the fields of estimates ------------------------------------------------------------------------------------------
+
+
+E = TypeVar("E")
+
+
+class OfEstimates(Generic[E]):
+    """Base class of methods of `dpnb.results.tables.table.Estimates`, whose fields they use."""
+
+    if TYPE_CHECKING:
+        description: Any
+        names: Any
+        keys: Any
+        outputs: Any
+        arrays: Any
+        anytime_arrays: Any
+        population_arrays: Any
+        anytime_population_arrays: Any
+        tested_arrays: Any
+        sampled: Any
+        group_values: Any
+        measurement_ids: Any
+        confidence: Any
+        simultaneous: Any
+        notice: Any
+        source: Any
+        dates: Any
+        is_refined: Any
+        is_two_way: Any
+        is_scalar: Any
+        has_intervals: Any
+        estimate: Any
+        to_pandas: Callable[[], pd.DataFrame]
+        _refuse_callers: Any
+
+        def __getitem__(self, key: Any) -> E: ...
+        def __sub__(self, other: object) -> Any: ...
+        def _refuse_dates(self, verb: str) -> None: ...
+        def _shaped(self, column: str) -> Any: ...
+        def _with(self, words: str, function: Any, **changes: Any) -> Any: ...
+        def _intervals(self, function: Callable[[IntervalArrays], IntervalArrays]) -> dict[str, Any]: ...
+        def _part(self, words: str, rows: slice, columns: slice, **changes: Any) -> Any: ...
+        def _taken(self, rows: Sequence[int], columns: Sequence[int], words: str, **changes: Any) -> E: ...
+        def _rounded(self, decimals: Sequence[int], words: str) -> E: ...
 
 
 # --- a field of estimates that is computed when it is first read ------------------------------------------------------

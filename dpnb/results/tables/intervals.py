@@ -11,6 +11,7 @@ import numpy as np
 
 from dpnb.errors import RequestError
 from dpnb.results.estimates.noisy import IntervalArrays
+from dpnb.results.tables.index import OfEstimates
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,19 +21,8 @@ OTHER_KINDS = ("anytime_arrays", "population_arrays", "anytime_population_arrays
 """The fields of estimates with intervals of other kinds than those of the noise in one observation."""
 
 
-class Intervals:
-    """The intervals; a subclass has the fields of `dpnb.results.tables.table.Estimates`."""
-
-    if TYPE_CHECKING:
-        description: Any
-        arrays: Any
-        anytime_arrays: Any
-        population_arrays: Any
-        is_scalar: Any
-        to_pandas: Callable[[], pd.DataFrame]
-
-        def _shaped(self, column: str) -> Any:
-            """One column, in the shape of the estimate."""
+class Intervals(OfEstimates[Any]):
+    """The intervals."""
 
     @property
     def interval(self) -> tuple[float, float] | pd.DataFrame:

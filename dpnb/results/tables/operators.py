@@ -25,7 +25,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import wraps
 from os.path import commonprefix
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, Self, TypeVar
+from typing import Any, NoReturn, Self, TypeVar
 
 import numpy as np
 
@@ -46,6 +46,7 @@ from dpnb.results.estimates.arithmetic import (
 )
 from dpnb.results.estimates.noisy import IntervalArrays, SampledAs
 from dpnb.results.tables.comparison import Comparison
+from dpnb.results.tables.index import OfEstimates
 from dpnb.results.tables.intervals import ABOUT, are_apart, repeated, said_of_both, with_sampling
 from dpnb.schema import plain
 
@@ -111,34 +112,10 @@ def _said_once(first: str, sign: str, second: str) -> str:
     return f"{first[:at]}: [{mine}] {sign} [{others}]"
 
 
-class Operators(Generic[E]):
-    """The operators; a subclass has the fields of `dpnb.results.tables.table.Estimates`."""
+class Operators(OfEstimates[E]):
+    """The operators."""
 
     __pandas_priority__ = 100_000  # pandas leaves operators with its own objects to this class
-
-    if TYPE_CHECKING:
-        description: Any
-        names: Any
-        keys: Any
-        outputs: Any
-        arrays: Any
-        anytime_arrays: Any
-        population_arrays: Any
-        anytime_population_arrays: Any
-        sampled: Any
-        group_values: Any
-        is_refined: Any
-        measurement_ids: Any
-        confidence: Any
-        notice: Any
-        is_scalar: Any
-        dates: Any
-
-        def _intervals(self, function: Callable[[IntervalArrays], IntervalArrays]) -> dict[str, Any]:
-            """A function of the intervals of each kind."""
-
-        def _part(self, words: str, rows: slice, columns: slice, **changes: Any) -> Any:
-            """Some of the numbers."""
 
     @_leaves_private_objects
     def __sub__(self, other: object) -> E:

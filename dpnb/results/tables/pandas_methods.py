@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from dpnb.errors import RequestError
 from dpnb.results.tables.changes import Changes
@@ -19,29 +19,7 @@ E = TypeVar("E")
 
 
 class PandasMethods(Changes[E]):
-    """Methods of a pandas Series (one number for each group or statistic) and DataFrame (several).
-
-    A subclass has the fields of `dpnb.results.tables.table.Estimates`.
-    """
-
-    if TYPE_CHECKING:
-        description: Any
-        names: Any
-        keys: Any
-        outputs: Any
-        arrays: Any
-        population_arrays: Any
-        is_two_way: Any
-        is_scalar: Any
-        _refuse_callers: Any
-
-        def __getitem__(self, key: Any) -> E: ...
-
-        def _taken(self, rows: Sequence[int], columns: Sequence[int], words: str, **changes: Any) -> E:
-            """The numbers of some groups and outputs, in that order."""
-
-        def _rounded(self, decimals: Sequence[int], words: str) -> E:
-            """Estimates to the nearest, intervals outward; `decimals` for each output."""
+    """Methods of a pandas Series (one number for each group or statistic) and DataFrame (several)."""
 
     def _ranks(self, level: int) -> dict[Key, int]:
         """The order of the keys of one level: numbers by size, strings alphabetically."""

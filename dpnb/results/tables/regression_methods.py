@@ -23,6 +23,7 @@ from dpnb.results.estimates.noisy import Cells, IntervalArrays
 from dpnb.results.estimates.population import MEASURE_IT
 from dpnb.results.estimates.regression import RegressionNumbers, chosen_terms
 from dpnb.results.tables.hypothesis_methods import level_of_test
+from dpnb.results.tables.index import OfEstimates
 from dpnb.results.tables.table import Estimates
 from dpnb.results.testing.groups import wald
 from dpnb.results.testing.hypothesis import HypothesisTest
@@ -49,20 +50,11 @@ class RegressionSummary(Displayed):
     result: Any
 
 
-class RegressionMethods:
+class RegressionMethods(OfEstimates[Any]):
     """The methods of a regression's result; a subclass is one of `Estimates`, whose outputs are the terms."""
 
     if TYPE_CHECKING:
-        description: Any
-        arrays: Any
-        population_arrays: Any
-        confidence: Any
-        simultaneous: Any
-        is_refined: Any
-        has_intervals: Any
-        notice: Any
         measured: Any
-        outputs: Any
 
     @property
     def numbers(self) -> RegressionNumbers:
@@ -337,7 +329,7 @@ class RegressionMethods:
         from dpnb.results.tables.terms import term_named  # likewise
 
         wanted = term_named(key, self.outputs[1]) if isinstance(key, str) else key
-        found: Estimates = super().__getitem__(wanted)  # type: ignore[misc]  # of `Estimates`
+        found: Estimates = super().__getitem__(wanted)
         return found
 
     def _standard_errors(self, verb: str) -> Cells:
