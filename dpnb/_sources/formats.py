@@ -54,7 +54,7 @@ def _parquet(source: DataSource, wanted: Wanted) -> SourceTable:
 
 
 def _database(source: DataSource, wanted: Wanted) -> SourceTable:
-    from dpnb._sources.databases import read_database
+    from dpnb._sources.databases.reading import read_database
 
     return read_database(source, wanted)
 

@@ -12,7 +12,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
-from dpnb._sources.snapshots import SUFFIX as SNAPSHOTS
+from dpnb._sources.databases.snapshots import SUFFIX as SNAPSHOTS
 from dpnb.errors import InvalidValueError, LedgerError
 from dpnb.ledger import Ledger
 from dpnb.session.table_contents import SUFFIX

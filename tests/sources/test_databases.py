@@ -21,8 +21,8 @@ import databases
 from dpnb import Bounded, Categories, Dates, Text
 from dpnb.__main__ import main
 from dpnb._backends.reading import Wanted
-from dpnb._sources.databases import connected, read_database
-from dpnb._sources.snapshots import TableSnapshot
+from dpnb._sources.databases.reading import connected, read_database
+from dpnb._sources.databases.snapshots import TableSnapshot
 from dpnb._sources.source import DataSource
 from dpnb.errors import SchemaError
 from dpnb.service.configuration.settings import read_settings

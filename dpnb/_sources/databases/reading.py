@@ -23,10 +23,10 @@ from contextlib import contextmanager, suppress
 
 from dpnb._backends.reading import Wanted
 from dpnb._backends.source_table import SourceTable
-from dpnb._sources.driver import CONNECTING, DatabaseReader, attempt
-from dpnb._sources.postgresql import PostgresReader
+from dpnb._sources.databases.driver import CONNECTING, DatabaseReader, attempt
+from dpnb._sources.databases.postgresql import PostgresReader
+from dpnb._sources.databases.sql_rows import SqlReader
 from dpnb._sources.source import DataSource
-from dpnb._sources.sql_rows import SqlReader
 
 
 @contextmanager

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 from dpnb._backends.column_types import StorageType, refuse_absent, refuse_mismatch
 from dpnb._backends.reading import Wanted
 from dpnb._sources.database_url import with_credentials
-from dpnb._sources.driver import COLUMNS, ROWS, Selected, attempt, batches_of, relation_of, selection
+from dpnb._sources.databases.driver import COLUMNS, ROWS, Selected, attempt, batches_of, relation_of, selection
+from dpnb._sources.databases.sql_rows import numbers
 from dpnb._sources.source import DataSource
-from dpnb._sources.sql_rows import numbers
 from dpnb.errors import SchemaError
 
 if TYPE_CHECKING:

@@ -2,13 +2,13 @@
 
 Such values have types of their own: SQLite stores any value in any column, MariaDB a date that is none, and what a
 driver makes of one is as it is.  So the type of a column is that of its declaration, and a value counts or not as it
-would in a CSV file: numbers for `Bounded`, else texts, and dates in ISO 8601.
+would in a CSV file: numbers for `Bounded`, else texts, and dates in ISO 8601 where the driver does not tell types.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, date, datetime
+from datetime import date
 from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ from dpnb._backends.memory.prepare.columns import objects
 from dpnb._backends.memory.prepare.values import floats
 from dpnb._backends.reading import Wanted
 from dpnb._sources.database_url import with_credentials
-from dpnb._sources.driver import COLUMNS, ROWS, Selected, attempt, batches_of, relation_of, selection
+from dpnb._sources.databases.driver import COLUMNS, ROWS, Selected, attempt, batches_of, relation_of, selection
 from dpnb._sources.source import DataSource
 from dpnb.errors import SchemaError
 from dpnb.schema import Bounded, Dates, encodable, text_of
@@ -41,12 +41,12 @@ BEGIN: Mapping[str, Sequence[str]] = {
 DRIVERS = {"mysql": "mysql+pymysql", "mariadb": "mariadb+pymysql", "sqlite": "sqlite+pysqlite"}
 """By a scheme that names none."""
 
-TIMESTAMP = 7
+TIMESTAMP, DATE_CODES = 7, (10, 14)
 MYSQL_TYPES: Mapping[int, StorageType] = {
     **dict.fromkeys((1, 2, 3, 8, 9, 13), "whole numbers"),
     **dict.fromkeys((4, 5), "numbers"),
     **dict.fromkeys((0, 246), "decimal numbers"),
-    **dict.fromkeys((TIMESTAMP, 10, 12), "dates or times"),
+    **dict.fromkeys((TIMESTAMP, *DATE_CODES, 12), "dates or times"),
     **dict.fromkeys((15, 247, 248, 249, 250, 251, 252, 253, 254), "texts"),
     11: "durations",
     **dict.fromkeys((16, 255), "bytes"),
@@ -121,8 +121,10 @@ def _converter(name: str, code: Any, wanted: Wanted) -> Callable[[Sequence[Any]]
         return partial(_texts, of=_identifier)
     if isinstance(column, Bounded) or (column is None and kind in NUMBERS):
         return numbers
+    if kind == "dates or times":
+        return partial(_dates, code=code)
     if isinstance(column, Dates):
-        return partial(_texts, of=_instant if code == TIMESTAMP else _moment)
+        return partial(_texts, of=_moment)
     return partial(_texts, of=_text)
 
 
@@ -142,6 +144,14 @@ def numbers(values: Sequence[Any]) -> pa.Array:
 
     found = floats(objects([None if isinstance(value, bytes | bytearray | memoryview) else value for value in values]))
     return pa.array(found, pa.float64(), from_pandas=True)
+
+
+def _dates(values: Sequence[Any], code: int) -> pa.Array:
+    """Dates of a column that has only these; null for one that the driver gives as text, since it is none."""
+    import pyarrow as pa
+
+    kind = pa.date32() if code in DATE_CODES else pa.timestamp("us", "UTC" if code == TIMESTAMP else None)
+    return pa.array([value if isinstance(value, date) else None for value in values], kind)
 
 
 def _texts(values: Sequence[Any], of: Callable[[Any], str | None]) -> pa.Array:
@@ -176,11 +186,6 @@ def _moment(value: Any) -> str | None:
     if isinstance(value, date):
         return value.isoformat()
     return _text(value) if isinstance(value, str) else None
-
-
-def _instant(value: Any) -> str | None:
-    """A time that the driver gives in UTC without saying so."""
-    return _moment(value.replace(tzinfo=UTC) if isinstance(value, datetime) else value)
 
 
 def _decoded(value: bytes) -> str | None:

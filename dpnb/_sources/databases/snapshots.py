@@ -22,8 +22,8 @@ from tempfile import mkdtemp
 from urllib.parse import quote
 
 from dpnb._backends.reading import Wanted
-from dpnb._sources.databases import connected
-from dpnb._sources.driver import DatabaseReader
+from dpnb._sources.databases.driver import DatabaseReader
+from dpnb._sources.databases.reading import connected
 from dpnb._sources.source import DataSource
 from dpnb.errors import SchemaError
 
