@@ -87,7 +87,7 @@ def write_part(
     whole, ceiling = whole_of(account), amount if mode == "reserved" else None
     parameters: dict[str, str] = {}
     if amount is not None:
-        _refuse_too_large(account, level, name, amount, whole if project is None else project.ceiling or whole)
+        _refuse_too_large(level, name, amount, whole if project is None else project.ceiling or whole)
     if ceiling is not None:
         if taken_from is None or taken_from.ceiling != ceiling:
             _refuse_excess(account, level, name, ceiling, project)
@@ -124,7 +124,7 @@ def move_cap(account: Accountant, part: Grant, cap: PureGDP | None, *, version: 
 
 def _move_cap(account: Accountant, part: Grant, cap: PureGDP | None, version: str) -> None:
     if cap is not None:
-        _refuse_too_large(account, part.level, part.name, cap, part.ceiling or whole_of(account))
+        _refuse_too_large(part.level, part.name, cap, part.ceiling or whole_of(account))
         if part.mode == "reserved" and part.level == "project":
             raise InvalidValueError(
                 f"project {part.name}: has no cap in reserved mode, since what one analyst could be charged would "
@@ -210,7 +210,7 @@ def write_act(account: Accountant, node: str, version: str, details: dict[str, A
     )
 
 
-def _refuse_too_large(account: Accountant, level: Level, name: str, amount: PureGDP, outer: PureGDP) -> None:
+def _refuse_too_large(level: Level, name: str, amount: PureGDP, outer: PureGDP) -> None:
     if not amount.within(outer):
         raise InvalidValueError(
             f"{level} {name}: must have at most {outer.format(up=False, with_delta=True)} in each component; got "

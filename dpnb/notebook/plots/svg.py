@@ -60,7 +60,7 @@ def svg_of(figure: go.Figure) -> str:
     panels = dict.fromkeys((trace.get("xaxis", "x"), trace.get("yaxis", "y")) for trace in traces)
     for x, y in panels:
         own = [trace for trace in traces if (trace.get("xaxis", "x"), trace.get("yaxis", "y")) == (x, y)]
-        parts += [grid_svg(horizontal[x], vertical[y]), *_axis_titles(horizontal[x], vertical[y], left)]
+        parts += [grid_svg(horizontal[x], vertical[y]), *_axis_titles(horizontal[x], vertical[y])]
         parts += _traces(own, horizontal[x], vertical[y], layout)
     for shape in layout.get("shapes", ()):  # the vertical line at 0 of a regression
         at = horizontal["x"].place(shape["x0"])
@@ -91,7 +91,7 @@ def _below(axis: Axis) -> float:
     return LINE * max((str(text).count("<br>") + 1 for text in texts), default=0) + 8
 
 
-def _axis_titles(horizontal: Axis, vertical: Axis, left: float) -> list[str]:
+def _axis_titles(horizontal: Axis, vertical: Axis) -> list[str]:
     parts = []
     if _text(horizontal.layout):
         middle, bottom = (horizontal.start + horizontal.end) / 2, max(vertical.start, vertical.end)
