@@ -118,7 +118,7 @@ def _converter(name: str, code: Any, wanted: Wanted) -> Callable[[Sequence[Any]]
             raise SchemaError(
                 f"privacy_unit {name!r}: must not be a column of floating-point numbers; give a query that casts it"
             )
-        return partial(_texts, of=_identifier)
+        return partial(_texts, of=_text)
     if isinstance(column, Bounded) or (column is None and kind in NUMBERS):
         return numbers
     if kind == "dates or times":
@@ -172,13 +172,6 @@ def _text(value: Any) -> str | None:
         return text if text is not None and encodable(text) else None
     except Exception:  # noqa: BLE001  (an unusual value, such as a number of thousands of digits: it does not count)
         return None
-
-
-def _identifier(value: Any) -> str | None:
-    """A text or a whole number: a number of another kind may be that of several units."""
-    if isinstance(value, Decimal):
-        value = int(value) if value.is_finite() and value == value.to_integral_value() else None
-    return _text(value) if isinstance(value, str | int) else None
 
 
 def _moment(value: Any) -> str | None:
