@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import sqlite3
@@ -149,6 +150,22 @@ def test_a_crash_leaves_nothing_that_counts(folder: Path, monkeypatch: pytest.Mo
     fill(folder / "hospital.db", [50] * 900)
     assert count(folder) == pytest.approx(900, abs=60)
     assert [one.name for one in top.iterdir()] == ["2026"]
+
+
+def test_a_full_disk_and_a_file_in_the_way_are_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "a text that is not repeated")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(snapshots.os, "fsync", full)
+        with pytest.raises(SchemaError, match=r"snapshots: .*No space left on device\); make room"):
+            count(folder)
+    top = folder / "visits.dpnb-snapshots"
+    assert not [*top.iterdir()]
+    top.rmdir()
+    top.write_text("")
+    with pytest.raises(SchemaError, match=r"must be a folder in which"):
+        count(folder)
 
 
 def test_of_two_that_start_at_once_one_reads_the_database(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -123,6 +123,8 @@ def _write_all(folder: Path, sources: Mapping[str, DataSource], wanted: Mapping[
         return
     except SchemaError as error:
         message = f"{argument}: {at.words!r}: {error}"
+    except OSError as error:  # of the file: those of a driver are named already
+        message = _unwritable(folder.parent, error)
     raise SchemaError(message)
 
 
@@ -144,7 +146,10 @@ def _write(file: Path, connection: DatabaseReader, source: DataSource, wanted: W
 @contextmanager
 def _alone(top: Path) -> Iterator[Path]:
     """Hold the folder of snapshots, without what a crash has left there; made if there is none."""
-    top.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
+    try:
+        top.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
+    except OSError as error:
+        raise SchemaError(_unwritable(top, error)) from None
     _refuse_other_account(top)
     if stat.S_IMODE(top.stat().st_mode) & OTHERS:
         raise SchemaError(
@@ -158,6 +163,11 @@ def _alone(top: Path) -> Iterator[Path]:
         yield top
     finally:
         os.close(held)
+
+
+def _unwritable(folder: Path, error: OSError) -> str:
+    fault = os.strerror(error.errno) if error.errno else type(error).__name__
+    return f"snapshots: {str(folder)!r} must be a folder in which this account can write ({fault}); make room in it"
 
 
 def _refuse_other_account(path: Path) -> None:
