@@ -14,6 +14,9 @@ from dpnb.errors import SchemaError
 
 URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 
+QUERY = re.compile(r"#\s*(?=(select|with)\s)", re.IGNORECASE)
+"""After which a query stands, instead of the name of a table."""
+
 SQLITE = "sqlite:///"
 """Before the path of a file."""
 
@@ -25,7 +28,7 @@ NAMED = re.compile(rf"(.*?(?:{'|'.join(map(re.escape, TABLES_IN))}))#(.*)", re.I
 
 @dataclass(frozen=True)
 class DataSource:
-    """A file or a folder, ``PATH``; a table in a file, ``PATH#TABLE``; or one in a database, ``URL#TABLE``."""
+    """A file or a folder, ``PATH``; a table in it, ``PATH#TABLE``; one in a database, ``URL#TABLE``, or a query."""
 
     location: str  # the path or the URL
     table: str = ""  # in a file or a database; empty for none
@@ -34,6 +37,8 @@ class DataSource:
     @classmethod
     def parse(cls, text: str, query: str = "") -> Self:
         """The source that a text names."""
+        if URL.match(text) and not query and (asked := QUERY.search(text)):
+            text, query = text[: asked.start()], text[asked.end() :]
         refuse_secrets(text)
         if URL.match(text):
             location, _, table = text.partition("#")

@@ -252,6 +252,14 @@ def test_a_url_may_name_the_environment_and_parameters_of_the_driver() -> None:
     assert source.words == "postgresql://[::1]:5433,db.example.org/a#hospital.b"
 
 
+def test_a_query_may_stand_for_the_name_of_a_table() -> None:
+    query = "select x::text from visits where mail like '%@%'"
+    source = DataSource.parse(f"postgresql://db.example.org:5432/hospital# {query}")
+    assert source.query == query
+    assert source.words == "postgresql://db.example.org:5432/hospital"
+    assert DataSource.parse("sqlite:///a.db#selected").table == "selected"
+
+
 def test_a_variable_that_is_not_set_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("READER_PASSWORD", raising=False)
     with pytest.raises(SchemaError, match="'READER_PASSWORD'"):

@@ -43,7 +43,9 @@ def relation_of(source: DataSource, quoted: Callable[[str], str]) -> str:
     A query in parentheses cannot write: a database refuses there everything but one SELECT.
     """
     if bool(source.table) == bool(source.query):
-        raise SchemaError("must name a table, as in URL#visits or URL#hospital.visits, or have a query; give one")
+        raise SchemaError(
+            "must name a table, as in URL#visits or URL#hospital.visits, or a query, as in URL#SELECT ...; give one"
+        )
     if source.table:
         return ".".join(map(quoted, source.table.split(".")))
     query = source.query.strip().removesuffix(";")
