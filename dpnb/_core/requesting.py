@@ -30,7 +30,8 @@ from dpnb.errors import RequestError, printable
 from dpnb.ledger import ROOT, Charge, node_of
 from dpnb.ledger.charge import BUDGET_REQUEST, unique_key
 from dpnb.ledger.origin import current_origin
-from dpnb.render.previews import describe_expected_error
+from dpnb.render.previews import UNKNOWN, describe_expected_error
+from dpnb.results.preview import Preview
 
 ASK_A_SERVICE = (
     "request_budget: needs a curator who can answer, and this session has a ledger of its own; got a session without a "
@@ -125,8 +126,16 @@ def _priced(core: SessionCore, release: Release) -> RequestedQuery:
             f"{found.description}: costs nothing more at {target.words}; got a request for it; release it"
         )
     words = shortened_words(printable(found.description), plan)
-    asked, error = (printable(text)[:MAX_WORDS] for text in (target.words, describe_expected_error(found)))
+    asked, error = (printable(text)[:MAX_WORDS] for text in (target.words, _expected_error(found)))
     return RequestedQuery(words, asked, as_amount(found.cost), error, query_digest(core.version, release))
+
+
+def _expected_error(found: Preview) -> str:
+    """The expected error, from what the analyst was released; or which count would make it known."""
+    words = describe_expected_error(found)
+    if words == UNKNOWN and found.count_needed is not None:
+        words += f" until the {found.count_needed.description} is released"
+    return words
 
 
 def _same_pending(account: Accountant, part: Grant, priced: tuple[RequestedQuery, ...], why: str) -> Charge | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpnb._protocol.curation import TableState
-from dpnb._protocol.types import Record
+from dpnb._protocol.types import NonNegative, Record
 
 
 class Login(Record, frozen=True):
@@ -34,6 +34,51 @@ class ServiceState(Record, frozen=True):
     may_act: bool  # Whether the reader may do more than read.
     tables: list[TableState]
     tokens: list[TokenHolder]  # Empty for an auditor.
+
+
+class VersionState(Record, frozen=True):
+    """A version of a table."""
+
+    name: str
+    since: str | None  # Time of the first row of the ledger with it; None if there is none yet.
+    requests: NonNegative  # Charged ones.
+    last: str | None  # Time of the last of them.
+    changes: tuple[str, ...]  # What is other than in the version before, or was changed later, in words.
+
+
+class BackupState(Record, frozen=True):
+    """The last copy of a ledger that `python -m dpnb backup` has made."""
+
+    time: str
+    rows: NonNegative  # Number of the last row that was copied.
+    is_known: bool  # Whether that row is in the ledger; otherwise the copy is of another ledger, or of a later state.
+
+
+class AuditState(Record, frozen=True):
+    """An audit of a ledger that somebody started on the page."""
+
+    actor: str
+    begun: str
+    ended: str | None  # None while it runs.
+    is_fine: bool  # Whether it found no problem.
+    text: str  # As `python -m dpnb audit` prints it.
+
+
+class ReadFigure(Record, frozen=True):
+    """A figure for Prometheus, to be read by a person."""
+
+    words: str
+    value: str
+
+
+class RecordsPage(Record, frozen=True):
+    """What is kept of a table and its ledger, and figures of its service."""
+
+    rows: NonNegative  # Of the ledger.
+    versions: tuple[VersionState, ...]  # Newest first.
+    backup: BackupState | None
+    audit: AuditState | None
+    figures: tuple[ReadFigure, ...]  # Empty for an auditor.
 
 
 class PeopleChanged(Record, frozen=True):

@@ -41,6 +41,9 @@ class PartState(Record, frozen=True):
     headroom: Proportion  # Fraction of the same that is left within all limits of the part itself; rounded down.
     is_revoked: bool  # Whether it can no longer be charged.
     has_cap: bool  # Whether its cap can be moved.
+    of: Amount  # What a cap is a share of: the ceiling, in pooled mode the cap of the project or the budget.
+    cap_share: Proportion | None  # The share that the cap is, of the smallest component; rounded down.
+    spent_share: Proportion  # The share that is spent, of the largest component; rounded up.
     is_removed: bool = False  # Whether its analyst can no longer open the table.
     is_unused: bool = False  # Whether it can be handed over: in reserved mode, an analyst's own, nothing charged.
     free: Proportion | None = None  # Of a reserved project: the fraction that is left for further ceilings.
@@ -130,7 +133,7 @@ class AuditRow(Record, frozen=True):
     time: str
     kind: str
     node: str
-    status: str
+    status: str  # "released", "reserved" or "failed"; of a request for budget as in `RequestState`; else "recorded".
     words: str  # What was requested.
     cost: str  # In words.
     hash: str  # Chained to the row before.

@@ -23,32 +23,13 @@ from dpnb.ledger import Ledger
 from dpnb.render.report_page import data_in
 from dpnb.results.disclosure.parts import ReportedRelease
 from dpnb.results.disclosure.report import Report
-from dpnb.session.disclosure.building import build, part_of, rows_for, written_now
-from dpnb.session.disclosure.division import WHOLE, StatementScope
+from dpnb.session.disclosure.building import build, report_of, rows_for, written_now
+from dpnb.session.disclosure.division import StatementScope
 
 # --- the disclosure statement of a ledger that no session has open ----------------------------------------------------
 
 
 Format = Literal["html", "json"]
-
-
-def report_of(path: str, analyst: str | None = None, *, answers: bool = False) -> Report:
-    """The disclosure statement of a ledger, which is only read.
-
-    For an analyst for whom a part of the budget is reserved, it is the statement that the session of this analyst
-    gives: it is computed from the analyst's own rows and says nothing of the others.
-    """
-    with closing(Ledger.read_only_copy(path)) as ledger:
-        if analyst is not None and part_of(ledger, analyst) is None:
-            raise InvalidValueError(
-                f"--analyst: must be an analyst for whom a part of the budget is reserved; got {analyst!r}; leave it "
-                "out for the statement of the whole ledger, which is the only one in pooled mode or without parts"
-            )
-        scope = WHOLE if analyst is None else StatementScope(is_copy=True, analyst=analyst)
-        with rows_for(ledger, scope) as rows:
-            if rows is None:  # never: all rows that there are
-                raise InvalidValueError(f"ledger {path!r}: has no such rows")
-            return build(rows, scope, written_now(), answers=answers)
 
 
 def write_report(

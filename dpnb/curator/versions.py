@@ -10,7 +10,7 @@ from pathlib import Path
 
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.parameters import with_sampled
-from dpnb._core.ledger_metadata import NOISE, LedgerMetadata, differences
+from dpnb._core.ledger_metadata import NOISE, LedgerMetadata
 from dpnb.accounting.exact import decimal_up
 from dpnb.errors import DpnbError, printable
 from dpnb.ledger import MEMORY, Ledger
@@ -18,6 +18,7 @@ from dpnb.ledger.charge import REQUESTS, ChargeSummary
 from dpnb.ledger.declared import Declared, extends, shape_of
 from dpnb.render.numbers import format_percent_up
 from dpnb.render.schemas import column_words, unit_words
+from dpnb.session.disclosure.versions import changes
 
 MAX_LINES = 20
 """Differences that are listed."""
@@ -87,15 +88,7 @@ def _requests(rows: list[ChargeSummary]) -> str:
 
 def _differences(before: Declared, after: Declared, version: str) -> Iterator[str]:
     """What is declared otherwise, as far as it is listed."""
-    words = [
-        one.words.replace("the ledger has", "it was", 1)
-        .replace("the session has", "it is now", 1)
-        .replace("the session lacks it; it is", "is removed; it was")
-        .replace("the session lacks", "no longer")
-        .replace("the ledger lacks that column", "is new")
-        .replace("the ledger lacks", "new:")
-        for one in differences(before.metadata, after.metadata, with_new=True)
-    ]
+    words = changes(before, after)
     yield f"Version {version!r} declares other columns or limits than the ledger does now:"
     for one in words[:MAX_LINES]:
         yield f"- {one}"

@@ -43,7 +43,8 @@ from dpnb.service.access.identities import HubIdentities, Identities, Valid
 from dpnb.service.access.tokens import AUDITORS, CURATORS, LONGEST_TOKEN, MONITORS, Identity, Role, TokenStore
 from dpnb.service.curation.acts import carry_out
 from dpnb.service.curation.people import change_people
-from dpnb.service.curation.state import audit_page, plan_page, table_state
+from dpnb.service.curation.rows import audit_page, plan_page
+from dpnb.service.curation.state import table_state
 from dpnb.service.limits import (
     FAILED_TOO_OFTEN,
     TOO_MANY_OPEN,
@@ -246,6 +247,10 @@ class Service(NotCopyable):
     def figures_route(self) -> ASGIApp:
         """The figures of the process, at the port of the cockpit, since Prometheus reads no Unix socket."""
         return self._authenticated(self._rules.metrics.reply, MONITORS)
+
+    def figures_of(self, table: str) -> list[tuple[str, str]]:
+        """The figures of a table and of the process, in words; reads its ledger."""
+        return self._rules.metrics.in_words(table)
 
     async def _names(self, request: HttpRequest, person: Identity, is_valid: Valid) -> Response:
         log_login("login", actor=person.name, role=person.role, client=client_of(request))

@@ -2,6 +2,8 @@
 
 The file with the highest row that is known of a ledger (:mod:`dpnb.service.heads`) is never part of it: restored with
 the ledger, it would fit the older copy, and what was charged since could be spent again.
+
+A file beside the ledger names the state that was copied last, and when, for the curator's page: nothing else reads it.
 """
 
 from __future__ import annotations
@@ -9,8 +11,11 @@ from __future__ import annotations
 import os
 import stat
 from contextlib import closing, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import NamedTemporaryFile
+
+import msgspec
 
 from dpnb._sources.databases.snapshots import SUFFIX as SNAPSHOTS
 from dpnb.errors import InvalidValueError, LedgerError
@@ -18,6 +23,17 @@ from dpnb.ledger import Ledger
 from dpnb.session.table_contents import SUFFIX
 
 PRIVATE_FOLDER, OTHERS = 0o700, 0o077
+
+NOTE = "-backup"
+"""Of the file beside a ledger that says when it was copied last."""
+
+
+class Backup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The last copy of a ledger, as the file says that anyone who may write beside the ledger may have written."""
+
+    time: str  # UTC, ISO 8601
+    rows: int  # number of the last row that was copied
+    head: str  # its hash
 
 
 def back_up(path: str, folder: str) -> str:
@@ -38,9 +54,20 @@ def back_up(path: str, folder: str) -> str:
         rows, head = ledger.last
     with suppress(FileNotFoundError):
         _write(Path(f"{target}{SUFFIX}"), Path(f"{own}{SUFFIX}").read_bytes())
+    with suppress(InvalidValueError):  # a folder of the ledger that this account can only read
+        time = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+        _write(Path(f"{own}{NOTE}"), msgspec.json.encode(Backup(time, rows, head)), owner=own.stat())
     snapshots = Path(f"{own}{SNAPSHOTS}")
     left = f"; {snapshots} has rows of the table, and is not copied" if snapshots.is_dir() else ""
     return f"{target}: {rows:,} row{'s' if rows != 1 else ''}; the hash of the last row is {head}{left}"
+
+
+def last_backup(path: str) -> Backup | None:
+    """The last copy of a ledger, if its file can be read."""
+    try:
+        return msgspec.json.decode(Path(f"{os.path.realpath(path)}{NOTE}").read_bytes(), type=Backup)
+    except (OSError, msgspec.MsgspecError):
+        return None
 
 
 def _private(folder: Path) -> Path:
@@ -75,14 +102,19 @@ def _refuse_newer(target: Path, ledger: Ledger) -> None:
     )
 
 
-def _write(path: Path, content: bytes) -> None:
-    """Replace a file by one that is complete and on disk, with mode 0600 whatever the mask is."""
+def _write(path: Path, content: bytes, owner: os.stat_result | None = None) -> None:
+    """Replace a file by one that is complete and on disk, with mode 0600 whatever the mask is.
+
+    As root, it gets the owner of another file.
+    """
     try:
         with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as made:  # with mode 0600
             try:
                 made.write(content)
                 made.flush()
                 os.fsync(made.fileno())
+                if owner is not None and os.geteuid() == 0:
+                    os.fchown(made.fileno(), owner.st_uid, owner.st_gid)
                 os.replace(made.name, path)
             except BaseException:
                 Path(made.name).unlink(missing_ok=True)

@@ -26,13 +26,14 @@ from dpnb._request import Release
 from dpnb._target import target_from
 from dpnb.accounting.losses import PureGDP
 from dpnb.curator import redaction
-from dpnb.curator.disclosure import report_of, verify
+from dpnb.curator.disclosure import verify
 from dpnb.curator.redaction import RedactedCopy, redact
 from dpnb.errors import InvalidValueError, LedgerError
 from dpnb.ledger import Ledger, RequestOrigin, node_of, requested_by
 from dpnb.ledger import charge as row
 from dpnb.ledger.chain import chain_start
 from dpnb.ledger.shared_rows import SharedRows
+from dpnb.session.disclosure.building import report_of
 from dpnb.session.disclosure.together import sum_of
 from ledger.rows import tamper
 from ledger.test_format import asked

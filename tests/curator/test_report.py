@@ -14,7 +14,6 @@ import dpnb
 from dpnb.__main__ import main
 from dpnb._core.accountant.granting import grant, revoke, share_of, whole_of
 from dpnb.accounting.exact import display_up, exact
-from dpnb.curator.disclosure import report_of
 from dpnb.errors import InvalidValueError, LedgerError
 from dpnb.ledger import RequestOrigin, node_of, requested_by
 from dpnb.ledger.replica import ReplicaLedger
@@ -22,7 +21,7 @@ from dpnb.ledger.shared_rows import SharedRows
 from dpnb.results.disclosure.report import SCHEMA_FILE, Report, report_schema
 from dpnb.service.analysts import AnalystSession
 from dpnb.session.base import BaseSession
-from dpnb.session.disclosure.building import report_of_ledger
+from dpnb.session.disclosure.building import report_of, report_of_ledger
 from dpnb.session.disclosure.division import StatementScope
 from dpnb.session.disclosure.figures import outcome_with_unit
 from ledger.rows import tamper
@@ -152,7 +151,7 @@ def test_a_pooled_budget_claims_only_the_guarantee_of_all_together(tmp_path: Pat
     report = report_of(divided.path)
     assert report.division.mode == "pooled"
     assert any("no smaller one is given for a single analyst" in one for one in report.division.assumptions)
-    with pytest.raises(InvalidValueError, match=r"--analyst: must be an analyst for whom a part .* is reserved"):
+    with pytest.raises(InvalidValueError, match=r"analyst: must be an analyst for whom a part .* is reserved"):
         report_of(divided.path, "ana")
 
 

@@ -16,11 +16,11 @@ from dpnb._request import Release
 from dpnb._target import target_from
 from dpnb.accounting.losses import GDP
 from dpnb.curator import disclosure as verify_module
-from dpnb.curator.disclosure import report_of, verify
+from dpnb.curator.disclosure import verify
 from dpnb.errors import InvalidValueError
 from dpnb.ledger import Ledger
 from dpnb.results.disclosure.report import Report
-from dpnb.session.disclosure.building import report_of_ledger
+from dpnb.session.disclosure.building import report_of, report_of_ledger
 from dpnb.session.disclosure.division import StatementScope
 from ledger.rows import tamper
 from session.statements import EVERYTHING, Divided, opened, used

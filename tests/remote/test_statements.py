@@ -9,7 +9,8 @@ import pytest
 from msgspec.structs import replace
 
 import dpnb
-from dpnb.curator.disclosure import report_of, verify
+from dpnb.curator.disclosure import verify
+from dpnb.session.disclosure.building import report_of
 from remote.people import connected, people
 
 KINDS: dict[str, dict[str, Any]] = {

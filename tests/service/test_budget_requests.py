@@ -22,7 +22,7 @@ from dpnb._request import AnyRequest, DelegateBudget, LaunchMechanism, Release, 
 from dpnb._target import Target
 from dpnb.accounting.losses import GDP
 from dpnb.curator.audit import audit
-from dpnb.curator.disclosure import report_of, verify
+from dpnb.curator.disclosure import verify
 from dpnb.errors import InvalidValueError, RequestError
 from dpnb.interactive.calls import execute
 from dpnb.ledger import node_of, row_times
@@ -33,6 +33,7 @@ from dpnb.service.configuration.parts import AmountSettings, DivisionSettings, P
 from dpnb.service.configuration.settings import TableSettings
 from dpnb.service.curation import acts
 from dpnb.service.opening import OpenTable
+from dpnb.session.disclosure.building import report_of
 from dpnb.wire.acts import AnyAct, Approve, Components, Decline, MoveCap, Restore, Revoke
 from service.served import Served, content, open_people, run_served
 

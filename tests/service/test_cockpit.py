@@ -27,7 +27,7 @@ from dpnb.service.cockpit import protections as logins
 from dpnb.service.cockpit.app import Cockpit
 from dpnb.service.cockpit.protections import POLICY, Logins, Origins
 from dpnb.service.configuration.parts import AmountSettings, DivisionSettings, PartSettings
-from dpnb.service.curation import state
+from dpnb.service.curation import rows as log_rows
 from dpnb.service.limits import FAILURES_PER_MINUTE
 from service.cockpits import ACTS, FREEZE, LOG, ORIGIN, Browser, Opened, built, run_cockpit
 from service.served import open_people
@@ -39,8 +39,11 @@ pytestmark = pytest.mark.usefixtures("built")
 STATEMENT = "/api/tables/people/statement"
 PLAN = "/api/tables/people/plan"
 PEOPLE = "/api/tables/people/people"
-READ = ("/api/state", LOG, PLAN, STATEMENT, "/api/events")
+RECORDS = "/api/tables/people/records"
+AUDITS = "/api/tables/people/audits"
+READ = ("/api/state", LOG, PLAN, STATEMENT, RECORDS, "/api/events")
 POSTS: dict[str, tuple[Any, set[Role]]] = {
+    AUDITS: ({}, {"auditor", "curator", "owner"}),
     ACTS: ({"act": "unfreeze"}, {"curator", "owner"}),
     PEOPLE: ({"act": "remove_analyst", "name": "ana"}, {"curator", "owner"}),
     "/api/tokens": ({"name": "ana"}, {"curator", "owner"}),
@@ -320,9 +323,9 @@ def test_the_page_shows_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         assert table["gauges"][0]["value"] == session.headroom
         assert table["moments"][-1]["spent"] >= 1 - session._core.account.filter.headroom
         assert (await browser.state())["tokens"] == []
-        described = state.words_of
+        described = log_rows.words_of
         monkeypatch.setattr(
-            state, "words_of", lambda account, charge: f"{described(account, charge)} {charge.measurement}"
+            log_rows, "words_of", lambda account, charge: f"{described(account, charge)} {charge.measurement}"
         )
         assert noisy in (await browser.get(LOG)).text  # the control
 
@@ -470,7 +473,7 @@ def test_a_token_revoked_while_the_body_is_sent_does_nothing(
 
 
 def test_the_log_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(state, "MAX_ROWS", 2)
+    monkeypatch.setattr(log_rows, "MAX_ROWS", 2)
     monkeypatch.setattr(app, "PAGES", 2)
 
     async def scenario(opened: Opened) -> None:

@@ -16,7 +16,7 @@ from dpnb.errors import LedgerError, LedgerReplaced, SchemaError
 from dpnb.ledger.charge import TABLE_FILES, VERSION
 from dpnb.service.configuration.parts import AmountSettings, DivisionSettings, PartSettings
 from dpnb.service.configuration.settings import DataSetting, TableSettings
-from dpnb.service.curation.state import audit_page
+from dpnb.service.curation.rows import audit_page
 from dpnb.service.opening import OpenTable, open_table
 
 ROWS = pd.DataFrame({"who": [1, 1, 2, 3], "age": [20.0, 20.0, 30.0, 40.0], "cost": [1.0, 2.0, 3.0, 4.0]})

@@ -20,13 +20,13 @@ from dpnb._sources import text_file
 from dpnb._sources.reading import digest_of
 from dpnb._sources.source import DataSource
 from dpnb.curator.audit import audit
-from dpnb.curator.disclosure import report_of
 from dpnb.errors import InvalidValueError, SchemaError
 from dpnb.ledger.charge import TABLE_FILES
 from dpnb.service.configuration.settings import DataSetting, TableSettings
-from dpnb.service.curation.state import audit_page
+from dpnb.service.curation.rows import audit_page
 from dpnb.service.opening import OpenTable, check_table, open_table
 from dpnb.session import table_contents as file_contents
+from dpnb.session.disclosure.building import report_of
 from dpnb.session.table_contents import SUFFIX
 
 DECLARATION = 'name = "people"\nversion = "{0}"\nbudget = {{ epsilon = 1.0, delta = 1e-6 }}\n'

@@ -14,7 +14,7 @@ import pytest
 import dpnb
 from dpnb._sources.source import DataSource
 from dpnb.curator.audit import audit
-from dpnb.curator.disclosure import report_of, verify
+from dpnb.curator.disclosure import verify
 from dpnb.errors import BudgetExceeded, InvalidValueError, LedgerError
 from dpnb.interactive.threshold.hidden_noise import discard_hidden_noise
 from dpnb.ledger.charge import CLOSE, VERSION
@@ -26,6 +26,7 @@ from dpnb.service.configuration.settings import DataSetting, TableSettings
 from dpnb.service.curation.state import described
 from dpnb.service.opening import OpenTable, open_table
 from dpnb.session.backup import back_up
+from dpnb.session.disclosure.building import report_of
 from service.running import running
 
 AMOUNT = AmountSettings(Fraction(1, 2))

@@ -21,7 +21,6 @@ from dpnb._plan.plan import GroupLevel
 from dpnb._request import DelegateBudget, LaunchMechanism, PartitionTable, Release, RequestBudget
 from dpnb._target import Target
 from dpnb.curator.audit import audit
-from dpnb.curator.disclosure import report_of
 from dpnb.errors import InvalidValueError
 from dpnb.ledger import row_times
 from dpnb.ledger.origin import current_origin
@@ -30,6 +29,7 @@ from dpnb.service.access.tokens import new_token
 from dpnb.service.configuration.parts import AmountSettings, DivisionSettings, PartSettings
 from dpnb.service.configuration.settings import TableSettings
 from dpnb.service.opening import OpenTable
+from dpnb.session.disclosure.building import report_of
 from dpnb.wire.acts import AddAnalyst, AnyPersonAct, Components, HandOver, RemoveAnalyst
 from service.served import Served, content, open_people, run_served
 from service.test_division import StoppedClock

@@ -19,7 +19,6 @@ import pytest
 import dpnb
 from dpnb._core.accountant.grant import Mode
 from dpnb.curator.audit import audit
-from dpnb.curator.disclosure import report_of
 from dpnb.errors import InvalidValueError, LedgerError, LedgerReplaced
 from dpnb.ledger import Ledger
 from dpnb.ledger.chain import ChainHead
@@ -29,10 +28,11 @@ from dpnb.service import heads
 from dpnb.service.access.tokens import new_token
 from dpnb.service.configuration.parts import AmountSettings, DivisionSettings, PartSettings
 from dpnb.service.configuration.settings import TableSettings, read_settings
-from dpnb.service.curation.state import audit_page
+from dpnb.service.curation.rows import audit_page
 from dpnb.service.heads import HeadFile
 from dpnb.service.opening import OpenTable
 from dpnb.session.backup import back_up
+from dpnb.session.disclosure.building import report_of
 from service.running import running
 from service.served import Served, content, open_people, run_served
 from waiting import LIMIT, wait_until

@@ -15,7 +15,7 @@ from dpnb.errors import AccessDenied, InvalidValueError
 from dpnb.remote.channel import failure
 from dpnb.service.access import tokens
 from dpnb.service.access.tokens import Role, TokenStore, new_token, revoke_tokens
-from dpnb.service.curation import state
+from dpnb.service.curation import rows as log_rows
 from service.served import Served, content, run_served
 from waiting import LIMIT
 
@@ -114,9 +114,9 @@ def test_an_auditor_sees_what_was_asked_and_no_value(tmp_path: Path, monkeypatch
         assert page["rows"][0]["actor"] == "ana"
         text = json.dumps(page)
         assert not shown(secrets, text), text
-        described = state.words_of
+        described = log_rows.words_of
         monkeypatch.setattr(
-            state,
+            log_rows,
             "words_of",
             lambda account, charge: f"{described(account, charge)} {charge.measurement} {charge.result}",
         )
@@ -131,7 +131,7 @@ def shown(secrets: list[Any], text: str) -> bool:
 
 
 def test_pages_are_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(state, "MAX_ROWS", 2)
+    monkeypatch.setattr(log_rows, "MAX_ROWS", 2)
 
     async def scenario(served: Served) -> None:
         auditor = served.of("eve", "auditor")

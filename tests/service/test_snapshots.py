@@ -20,7 +20,7 @@ from dpnb._sources.databases import snapshots
 from dpnb._sources.databases.reading import connected
 from dpnb.errors import InvalidValueError, LedgerError, SchemaError
 from dpnb.service.configuration.settings import TableSettings, read_settings
-from dpnb.service.curation.state import words_of
+from dpnb.service.curation.rows import words_of
 from dpnb.service.opening import OpenTable, open_table
 
 DECLARATION = """\

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from dpnb.curator.disclosure import report_of, verify
+from dpnb.curator.disclosure import verify
 from dpnb.remote.connect import connect
 from dpnb.service.access.tokens import new_token
+from dpnb.session.disclosure.building import report_of
 from service.test_process import Curator
 
 pytestmark = [pytest.mark.slow, pytest.mark.waits]

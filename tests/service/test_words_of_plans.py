@@ -26,10 +26,10 @@ from dpnb._plan.plan import GroupLevel, Plan
 from dpnb._request import AnyRequest, LaunchMechanism, PartitionTable, ReduceNoise, Release, RequestBudget, SelectGroups
 from dpnb._target import Target
 from dpnb.curator.audit import audit
-from dpnb.curator.disclosure import report_of
 from dpnb.ledger.charge import RELEASE, TABLE_FILES
 from dpnb.service.configuration.parts import AmountSettings, DivisionSettings, PartSettings
-from dpnb.service.curation import state
+from dpnb.service.curation import rows as log_rows
+from dpnb.session.disclosure.building import report_of
 from service.cockpits import Opened, built, run_cockpit
 from service.served import Served, content, run_served
 
@@ -140,7 +140,7 @@ def test_a_plan_has_no_answer_and_a_limited_length(tmp_path: Path, monkeypatch: 
             assert "noise_token" not in text
             assert '"above"' not in text
             assert "\x1b" not in text
-        monkeypatch.setattr(state, "MAX_CHARACTERS", 50)
+        monkeypatch.setattr(log_rows, "MAX_CHARACTERS", 50)
         (text,) = (await eve.get(f"{path}{charges[RELEASE].id}")).json()["plans"]
         assert text.startswith('{\n "reads": ["note"],')
         assert text.endswith("more characters")
@@ -152,4 +152,4 @@ def test_a_plan_has_no_answer_and_a_limited_length(tmp_path: Path, monkeypatch: 
 
 
 def test_rows_that_no_analyst_requested_have_no_plan() -> None:
-    assert TABLE_FILES not in state.HAVE_PLANS
+    assert TABLE_FILES not in log_rows.HAVE_PLANS

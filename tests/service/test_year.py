@@ -26,10 +26,11 @@ import dpnb
 from curator.test_redaction import chained_again
 from dpnb.__main__ import main
 from dpnb.curator.audit import audit
-from dpnb.curator.disclosure import report_of, verify
+from dpnb.curator.disclosure import verify
 from dpnb.errors import AccessDenied, ChargesStopped, LedgerError
 from dpnb.ledger import Ledger
 from dpnb.remote import RemoteSession
+from dpnb.session.disclosure.building import report_of
 from ledger.rows import tamper
 from service.forked import Forked
 from service.hasty import serve_hastily

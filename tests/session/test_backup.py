@@ -15,7 +15,7 @@ from dpnb.__main__ import main
 from dpnb.curator.audit import audit
 from dpnb.errors import InvalidValueError, LedgerError
 from dpnb.ledger import Ledger
-from dpnb.session.backup import back_up
+from dpnb.session.backup import NOTE, back_up, last_backup
 from dpnb.session.table_contents import SUFFIX
 from session.statements import opened
 
@@ -56,6 +56,20 @@ def test_copies_are_private_whatever_the_mask(tmp_path: Path, mask: int) -> None
     assert again.frame.count().release(mu=0.1).estimate == value
     assert again.ledger.count == 3
     again.ledger.close()
+
+
+def test_the_last_copy_is_noted_beside_the_ledger_alone(tmp_path: Path) -> None:
+    session = opened(tmp_path / "clinic.dpnb")
+    assert last_backup(session.ledger.path) is None
+    session.frame.count().release(mu=0.1)
+    back_up(session.ledger.path, str(tmp_path / "copies"))
+    found = last_backup(session.ledger.path)
+    assert found is not None
+    assert (found.rows, found.head) == session.ledger.last
+    assert mode(tmp_path / f"clinic.dpnb{NOTE}") == 0o600
+    assert last_backup(str(tmp_path / "copies" / "clinic.dpnb")) is None
+    (tmp_path / f"clinic.dpnb{NOTE}").write_text("{}", "utf-8")  # of somebody else: it is only not known
+    assert last_backup(session.ledger.path) is None
 
 
 def test_an_older_ledger_does_not_replace_its_copy(tmp_path: Path) -> None:

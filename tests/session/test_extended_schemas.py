@@ -23,12 +23,13 @@ from dpnb._core.ledger_metadata import LedgerMetadata
 from dpnb._core.tables import PrivateTables
 from dpnb._core.unit_budgets import IndividualAccounting
 from dpnb.curator.audit import audit
-from dpnb.curator.disclosure import report_of, verify
+from dpnb.curator.disclosure import verify
 from dpnb.errors import DpnbError, InvalidValueError, LedgerError, SchemaError
 from dpnb.ledger import Ledger
 from dpnb.ledger.charge import COLUMNS, VERSION, chained_hash, result_hash
 from dpnb.ledger.declared import added_to, before_added
 from dpnb.schema import Schema
+from dpnb.session.disclosure.building import report_of
 from dpnb.session.snapshot import snapshot
 
 RNG = np.random.default_rng(48)

@@ -11,8 +11,9 @@ import pandas as pd
 import pytest
 
 import dpnb
-from dpnb.curator.disclosure import report_of, verify
+from dpnb.curator.disclosure import verify
 from dpnb.errors import InvalidValueError, LedgerError
+from dpnb.session.disclosure.building import report_of
 from ledger.rows import tamper
 from remote.people import connected, people
 from session.statements import Divided, opened

@@ -19,13 +19,14 @@ import dpnb
 from dpnb._core.ledger_metadata import NO_BUDGET
 from dpnb.accounting import PureGDP
 from dpnb.accounting.exact import exact
-from dpnb.curator.disclosure import compare, report_of
+from dpnb.curator.disclosure import compare
 from dpnb.errors import LedgerError, RequestError
 from dpnb.ledger import MEMORY
 from dpnb.ledger.replica import RowsCopy
 from dpnb.render import report_page
 from dpnb.results.disclosure.parts import ReportedRelease
 from dpnb.results.disclosure.report import SCHEMA_FILE, Report
+from dpnb.session.disclosure.building import report_of
 from dpnb.session.disclosure.figures import outcome_with_unit
 from session.statements import BOTH, KINDS, Divided, opened, used
 

@@ -19,6 +19,7 @@ from playwright.sync_api import Browser, Page, expect
 from dpnb.curator.disclosure import verify
 from dpnb.errors import DpnbError, ExecutionStopped
 from dpnb.ledger.charge import result_hash
+from dpnb.session.backup import back_up
 from ui.console import Console, keep_picture
 from ui.curator import PARTS, Service, login
 from waiting import LIMIT_MS, wait_until
@@ -91,6 +92,9 @@ def test_a_curator_logs_in_and_freezes_a_table_by_keyboard_alone(page: Page, ser
     page.keyboard.press("Escape")
     expect(dialog).to_have_count(0)
     expect(freeze).to_be_focused()
+    page.keyboard.press("Tab")  # next to it are the requests
+    assert freeze.evaluate("node => !node.closest('section').contains(document.activeElement)")
+    page.keyboard.press("Shift+Tab")
     page.keyboard.press("Enter")
     page.keyboard.type("an audit")
     for _ in range(6):  # the focus stays inside, or in the browser's own bars
@@ -204,10 +208,15 @@ def test_the_statement_is_what_the_ledger_says(page: Page, service: Service) -> 
     for table in ("visits", "claims"):
         page.get_by_role("link", name=table).click()
         expect(page.get_by_role("heading", level=1)).to_have_text(table)
-        for form, name in (("html", "Statement"), ("json", "Statement (JSON)")):
+        whole, ana = ("the whole table", table), ("the part of ana", f"{table}-ana")
+        for form, (about, name) in (("html", whole), ("json", ana if table == "visits" else whole)):
+            page.get_by_role("button", name="Statement…").click()
+            if table == "visits":
+                page.get_by_label("About").select_option(label=about)
+            page.get_by_label("Format").select_option(form)
             with page.expect_download() as download:
-                page.get_by_role("button", name=name, exact=True).click()
-            assert download.value.suggested_filename == f"{table}-statement.{form}"
+                page.get_by_role("button", name="Save", exact=True).click()
+            assert download.value.suggested_filename == f"{name}-statement.{form}"
             report = str(Path(download.value.path()).rename(service.folder / download.value.suggested_filename))
             assert verify(report, str(service.folder / f"{table}.dpnb")).is_fine
 
@@ -217,7 +226,16 @@ def test_an_auditor_has_no_button_that_acts(page: Page, service: Service) -> Non
     login(page, service, service.token("bob", "auditor"))
     expect(page.get_by_role("article")).to_contain_text("a reason")
     shown = page.get_by_role("button").all_inner_texts()
-    assert shown == ["Log out", "Statement", "Statement (JSON)", "Export as CSV"]
+    assert shown == ["Log out", "Statement…", "Export as CSV", "Audit the ledger"]
+    ledger = page.get_by_role("region", name="Ledger")
+    expect(ledger).to_contain_text("No backup is known")
+    back_up(str(service.folder / "visits.dpnb"), str(service.folder / "copies"))
+    ledger.get_by_role("button", name="Audit the ledger").click()
+    expect(ledger).to_contain_text("started by bob: no problem found.")
+    expect(ledger).to_contain_text("Last backup: ")
+    ledger.get_by_text("Result of the audit").click()
+    expect(ledger.get_by_role("group", name="Result of the audit")).to_contain_text("No problem found.")
+    expect(ledger.get_by_text("Figures of the service", exact=True)).to_be_hidden()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -230,9 +248,32 @@ def test_axe_finds_no_problem(scheme: Any, width: int, page: Page, service: Serv
     service.request(service.token("ana"), "visits", "a reason")
     login(page, service, service.token("eve", "curator"))
     page.get_by_role("article").wait_for()
+    page.get_by_text("Figures of the service", exact=True).click()
+    page.get_by_text("Versions of the table (1)").click()
     check(page)
+    sizes = page.evaluate(SIZES_OF_TEXTS)
+    assert sizes
+    assert min(sizes) >= 12
+    assert width_of(page) == 0
     page.get_by_role("button", name="Approve in part…").click()
     check(page)
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Move the cap of ana").click()
+    expect(page.get_by_label("Percent")).to_have_value("50")
+    check(page)
+
+
+SIZES_OF_TEXTS = """() => {
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  const sizes = [];
+  while (walker.nextNode()) {
+    const { textContent, parentElement } = walker.currentNode;
+    if (textContent.trim() !== '' && parentElement.checkVisibility()) {
+      sizes.push(parseFloat(getComputedStyle(parentElement).fontSize));
+    }
+  }
+  return sizes;
+}"""
 
 
 def check(page: Page) -> None:

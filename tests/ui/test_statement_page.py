@@ -10,7 +10,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page
 
-from dpnb.curator.disclosure import report_of
+from dpnb.session.disclosure.building import report_of
 from session.statements import Divided
 from ui.console import keep_picture
 

@@ -4,5 +4,7 @@
                  that tell it of changes
 ``protections``  which requests are accepted, the headers of every response, and the logins: a token of a curator, owner
                  or auditor is exchanged for a cookie
+``records``      the versions of a table, the last copy of its ledger, the last audit, figures
+``audits``       runs an audit in a process of its own
 ``app``          the routes
 """

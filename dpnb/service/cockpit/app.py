@@ -12,7 +12,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 from starlette.applications import Starlette
@@ -27,21 +27,24 @@ from dpnb._protocol.curation import TableState
 from dpnb.copying import NotCopyable
 from dpnb.errors import DpnbError
 from dpnb.ledger import node_of
-from dpnb.service.access.tokens import AUDITORS, CURATORS, Identity, Role, TokenStore
+from dpnb.service.access.tokens import AUDITORS, CURATORS, MONITORS, Identity, Role
 from dpnb.service.app import Service
+from dpnb.service.cockpit.audits import Audits
 from dpnb.service.cockpit.page import DOCUMENT, Live, read_static
 from dpnb.service.cockpit.protections import LIFETIME, Logins, NewLogin, Origins, Protected
+from dpnb.service.cockpit.records import records
 from dpnb.service.curation.acts import carry_out
-from dpnb.service.curation.people import change_people
-from dpnb.service.curation.state import audit_page, described, plan_page, table_state
+from dpnb.service.curation.people import TOKEN_EVENTS, TokenAct, change_people, change_tokens, may_rotate
+from dpnb.service.curation.rows import audit_page, plan_page
+from dpnb.service.curation.state import described, table_state
 from dpnb.service.limits import RequestRate
 from dpnb.service.monitoring.log import log, log_login
 from dpnb.service.network.http import client_of, keep_connection, read_body
 from dpnb.service.opening import OpenTable
 from dpnb.service.served import ServedTable
-from dpnb.session.disclosure.building import report_of_ledger
+from dpnb.session.disclosure.building import report_of, report_of_ledger
 from dpnb.wire.acts import ACTS, PERSON_ACTS
-from dpnb.wire.limits import MAX_INTEGER, WireError
+from dpnb.wire.limits import MAX_INTEGER, MAX_SHOWN, WireError
 
 COOKIE, SECURE_COOKIE = "dpnb-cockpit", "__Host-dpnb-cockpit"
 CSRF = "x-csrf-token"
@@ -61,9 +64,6 @@ LONG_SECONDS = 5
 PAGES = 5
 """Pages of an audit in one reply."""
 
-TOKEN_EVENTS = {"replace": "token_rotated", "new": "token_made", "revoke": "token_revoked"}
-"""In the service's log."""
-
 WRONG_TOKEN = "The token is unknown, expired or revoked."  # noqa: S105  (a message)
 NO_LOGIN = "The login has ended. Log in again."
 
@@ -72,15 +72,6 @@ class TokenGiven(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The body of a login."""
 
     token: str
-
-
-class TokenAct(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The body of a request about the tokens of a person; a new person has the role and the expiry that it says."""
-
-    name: str
-    act: Literal["replace", "new", "revoke"] = "replace"
-    role: Role = "analyst"
-    expires: str | None = None
 
 
 RouteHandler = Callable[[HttpRequest, Identity, Callable[[], bool]], Awaitable[Response]]
@@ -94,7 +85,7 @@ class Cockpit(NotCopyable):
         self._service, self._origins = service, origins
         self._logins = Logins(service.tokens)
         self._rates: dict[str, RequestRate] = {}
-        self._live = Live(self._version)
+        self._live, self._audits = Live(self._version), Audits()
         self._cookie = SECURE_COOKIE if origins.is_secure else COOKIE
         self._files = {
             "/": (DOCUMENT.encode(), "text/html; charset=utf-8"),
@@ -105,6 +96,7 @@ class Cockpit(NotCopyable):
     def end_streams(self) -> None:
         """End all streams of events, so that the service can stop."""
         self._live.end()
+        self._audits.end()
 
     def app(self) -> ASGIApp:
         """The ASGI application."""
@@ -117,6 +109,8 @@ class Cockpit(NotCopyable):
             Route("/api/tables/{table}/log", self._logged_in(self._log, AUDITORS), methods=["GET"]),
             Route("/api/tables/{table}/plan", self._logged_in(self._plan, AUDITORS), methods=["GET"]),
             Route("/api/tables/{table}/statement", self._logged_in(self._statement, AUDITORS), methods=["GET"]),
+            Route("/api/tables/{table}/records", self._logged_in(self._records, AUDITORS), methods=["GET"]),
+            Route("/api/tables/{table}/audits", self._logged_in(self._audit, AUDITORS), methods=["POST"]),
             Route("/api/tables/{table}/acts", self._logged_in(self._act, CURATORS), methods=["POST"]),
             Route("/api/tables/{table}/people", self._logged_in(self._people, CURATORS), methods=["POST"]),
             Route("/api/tokens", self._logged_in(self._change_tokens, CURATORS), methods=["POST"]),
@@ -205,7 +199,9 @@ class Cockpit(NotCopyable):
 
     def _version(self) -> str:
         tokens = " ".join(one.hash for one in self._service.tokens.holders())
-        return "\n".join([tokens, *(version_of(served) for served in list(self._service.tables.values()))])
+        tables = list(self._service.tables.values())
+        audits = [f"{self._audits.last(served.table.name)}" for served in tables]
+        return "\n".join([tokens, *map(version_of, tables), *audits])
 
     async def _state(self, request: HttpRequest, person: Identity, is_valid: Callable[[], bool]) -> Response:
         may_act = person.role in CURATORS
@@ -220,7 +216,7 @@ class Cockpit(NotCopyable):
                 may_act=may_act,
                 tables=views,
                 tokens=[
-                    TokenHolder(one.name, one.role, one.created, one.expires, _may_rotate(person, one.role, one.name))
+                    TokenHolder(one.name, one.role, one.created, one.expires, may_rotate(person, one.role, one.name))
                     for one in holders
                 ],
             )
@@ -234,14 +230,34 @@ class Cockpit(NotCopyable):
         return _json(await asyncio.to_thread(plan_page, self._served(request).table, _row_number(request, "row")))
 
     async def _statement(self, request: HttpRequest, person: Identity, is_valid: Callable[[], bool]) -> Response:
-        """The disclosure statement; as a text, so that no browser shows it as a page of this origin."""
+        """The disclosure statement, or that of one analyst's part; a text, so that no browser shows it as a page."""
         table, form = self._served(request).table, request.query_params.get("format", "html")
         if form not in FORMATS:
             raise HTTPException(400, "format: must be html or json.")
-        report = await asyncio.to_thread(report_of_ledger, table.session.ledger)
-        log("statement", actor=person.name, role=person.role, table=table.name, page="cockpit")
+        analyst, ledger = request.query_params.get("analyst", "")[:MAX_SHOWN], table.session.ledger
+        make = partial(report_of, ledger.path, analyst) if analyst else partial(report_of_ledger, ledger)
+        report = await asyncio.to_thread(make)
+        log("statement", actor=person.name, role=person.role, table=table.name, about=analyst, page="cockpit")
         text = await asyncio.to_thread(report.to_html if form == "html" else report.to_json)
         return Response(text, headers={"Content-Disposition": "attachment"}, media_type="text/plain; charset=utf-8")
+
+    async def _records(self, request: HttpRequest, person: Identity, is_valid: Callable[[], bool]) -> Response:
+        return await self._records_of(self._served(request).table, person)
+
+    async def _records_of(self, table: OpenTable, person: Identity) -> Response:
+        audit = self._audits.last(table.name)
+        figures = partial(self._service.figures_of, table.name) if person.role in MONITORS else list
+        return _json(await asyncio.to_thread(lambda: records(table, audit, figures())))
+
+    async def _audit(self, request: HttpRequest, person: Identity, is_valid: Callable[[], bool]) -> Response:
+        """Start an audit, which changes nothing: so an auditor may."""
+        table = self._served(request).table
+        await _body(request)
+        if not is_valid():  # while the body was sent
+            raise HTTPException(401, NO_LOGIN)
+        self._audits.start(table, person.name)
+        log("audit_started", actor=person.name, role=person.role, table=table.name, page="cockpit")
+        return await self._records_of(table, person)
 
     async def _events(self, request: HttpRequest, person: Identity, is_valid: Callable[[], bool]) -> Response:
         if self._live.is_full:
@@ -279,10 +295,10 @@ class Cockpit(NotCopyable):
             raise HTTPException(404, "There is nobody with a valid token of this name.")
         if one.act == "new" and role is not None:
             raise HTTPException(422, "The person has a valid token: replace it.")
-        if not _may_rotate(person, role or one.role, one.name):
+        if not may_rotate(person, role or one.role, one.name):
             _note("role_refused", person, request)
             raise HTTPException(403, f"Only the owner can do this about a person with the role {role or one.role}.")
-        token = await asyncio.to_thread(_token, tokens, one)
+        token = await asyncio.to_thread(change_tokens, tokens, one)
         log(TOKEN_EVENTS[one.act], actor=person.name, role=person.role, name=one.name, page="cockpit")
         return _json(NewToken(one.name, token))
 
@@ -311,26 +327,6 @@ def version_of(served: ServedTable) -> str:
         return f"{served.table.name} {served.version} {ledger.count} {ledger.foreign_changes()} {lapsed} {running}"
     except DpnbError as error:
         return f"{served.table.name} {error}"
-
-
-def _token(tokens: TokenStore, one: TokenAct) -> str:
-    """The token that an act made; empty for none."""
-    if one.act == "new":
-        return tokens.make(one.name, one.expires, one.role)
-    if one.act == "replace":
-        return tokens.rotate(one.name)
-    tokens.revoke(one.name)
-    return ""
-
-
-def _may_rotate(person: Identity, role: str, name: str) -> bool:
-    """Whether a person may replace a token: an owner's or another curator's only if they are the owner.
-
-    Who replaces a token has it, so a curator would otherwise become the owner.
-    """
-    if person.role == "owner" or person.name == name:
-        return person.role != "auditor"
-    return person.role == "curator" and role in ("analyst", "auditor", "monitor")
 
 
 # --- requests and replies ---------------------------------------------------------------------------------------------

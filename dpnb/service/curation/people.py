@@ -1,4 +1,4 @@
-"""Adding and removing the analysts of a table, and handing over an unused part, with their tokens.
+"""Adding and removing the analysts of a table, and handing over an unused part, with their tokens; tokens alone.
 
 The ledger is written first: a removed analyst is charged nothing more from its row on, also if the file of tokens
 cannot be written then.
@@ -7,12 +7,14 @@ cannot be written then.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
+
+import msgspec
 
 from dpnb._core.accountant.people import add_analyst, hand_over, remove_analyst
 from dpnb.errors import InvalidValueError, printable
 from dpnb.ledger.origin import RequestOrigin, requested_by
-from dpnb.service.access.tokens import Identity, TokenStore, expiry_of
+from dpnb.service.access.tokens import Identity, Role, TokenStore, expiry_of
 from dpnb.service.configuration.parts import NAME
 from dpnb.service.curation.acts import amount_of, outer_of, refuse_own_part
 from dpnb.service.monitoring.log import log
@@ -84,3 +86,39 @@ def _refuse_name(name: str, person: Identity) -> None:
             f"name: must be that of another person; got {name!r}, who asks for it; a person who decides about a budget "
             "has no part of it"
         )
+
+
+# --- tokens without a table -------------------------------------------------------------------------------------------
+
+
+TOKEN_EVENTS = {"replace": "token_rotated", "new": "token_made", "revoke": "token_revoked"}
+"""In the service's log."""
+
+
+class TokenAct(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The body of a request about the tokens of a person; a new person has the role and the expiry that it says."""
+
+    name: str
+    act: Literal["replace", "new", "revoke"] = "replace"
+    role: Role = "analyst"
+    expires: str | None = None
+
+
+def change_tokens(tokens: TokenStore, one: TokenAct) -> str:
+    """The token that an act made; empty for none."""
+    if one.act == "new":
+        return tokens.make(one.name, one.expires, one.role)
+    if one.act == "replace":
+        return tokens.rotate(one.name)
+    tokens.revoke(one.name)
+    return ""
+
+
+def may_rotate(person: Identity, role: str, name: str) -> bool:
+    """Whether a person may replace a token: an owner's or another curator's only if they are the owner.
+
+    Who replaces a token has it, so a curator would otherwise become the owner.
+    """
+    if person.role == "owner" or person.name == name:
+        return person.role != "auditor"
+    return person.role == "curator" and role in ("analyst", "auditor", "monitor")

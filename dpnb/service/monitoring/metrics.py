@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from functools import partial
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
@@ -16,6 +17,7 @@ from starlette.responses import Response
 
 from dpnb.copying import NotCopyable
 from dpnb.errors import DpnbError
+from dpnb.render.numbers import format_percent_down
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 """The media type of the format."""
@@ -81,10 +83,35 @@ class Metrics(NotCopyable):
         """All figures as they are now; reads ledgers, in another thread."""
         return Response(await asyncio.to_thread(generate_latest, self.registry), headers={"Content-Type": TEXT})
 
+    def in_words(self, table: str) -> list[tuple[str, str]]:
+        """The figures of a table and of the process, to be read by a person; without the numbers of a histogram."""
+        shown = []
+        for family in self.registry.collect():
+            for sample in family.samples:
+                labels = dict(sample.labels)
+                if labels.pop("table", table) == table and not sample.name.endswith(("_bucket", "_count", "_created")):
+                    of = "".join(f", {value}" for value in labels.values())
+                    words = family.documentation.rstrip(".") + of + (", in total" if family.type == "histogram" else "")
+                    shown.append((words, _in_words(sample.name, sample.value)))
+        return shown
+
     def forget(self, table: str) -> None:
         """Read the state of a table no longer: its ledger is closed."""
         for gauge in self._followed.values():
             gauge.remove(table)
+
+
+def _in_words(name: str, value: float) -> str:
+    """A figure with its unit, which its name has."""
+    if not math.isfinite(value):
+        return "unknown"
+    if name.endswith("_start_time_seconds"):
+        return datetime.fromtimestamp(value, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    if "_bytes" in name:
+        return f"{value / 1e6:,.1f} MB"
+    if name.endswith("headroom"):
+        return format_percent_down(value)
+    return f"{value:,.3f} s" if "_seconds" in name else f"{value:,.0f}"
 
 
 def _figure(read: Callable[[], float]) -> float:

@@ -15,7 +15,7 @@ from dpnb._core.accountant.grant import Grant
 from dpnb._core.core import SessionCore
 from dpnb._core.ledger_metadata import LedgerMetadata, with_limit
 from dpnb._core.pricing.public_knowledge import PublicSizes
-from dpnb.errors import printable
+from dpnb.errors import InvalidValueError, printable
 from dpnb.ledger import Ledger, node_of
 from dpnb.ledger.declared import (
     OF_VERSION,
@@ -48,6 +48,25 @@ def report_of_ledger(ledger: Ledger, scope: StatementScope = WHOLE, *, answers: 
     """The disclosure statement of all rows that a ledger, or a copy of one analyst's rows of it, has now."""
     with closing(RowsCopy(ledger)) as rows:
         return build(rows, scope, written_now(), answers=answers)
+
+
+def report_of(path: str, analyst: str | None = None, *, answers: bool = False) -> Report:
+    """The disclosure statement of a ledger, which is only read.
+
+    For an analyst for whom a part of the budget is reserved, it is the statement that the session of this analyst
+    gives: it is computed from the analyst's own rows and says nothing of the others.
+    """
+    with closing(Ledger.read_only_copy(path)) as ledger:
+        if analyst is not None and part_of(ledger, analyst) is None:
+            raise InvalidValueError(
+                f"analyst: must be an analyst for whom a part of the budget is reserved; got {analyst!r}; leave it "
+                "out for the statement of the whole ledger, which is the only one in pooled mode or without parts"
+            )
+        scope = WHOLE if analyst is None else StatementScope(is_copy=True, analyst=analyst)
+        with rows_for(ledger, scope) as rows:
+            if rows is None:  # never: all rows that there are
+                raise InvalidValueError(f"ledger {path!r}: has no such rows")
+            return build(rows, scope, written_now(), answers=answers)
 
 
 def written_now() -> Written:

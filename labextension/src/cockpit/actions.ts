@@ -20,6 +20,9 @@ export interface ITokenQuestion {
 
 /** What the views of a table can do; nothing for an auditor. */
 export class Actions {
+  /** Whose tokens the reader may revoke. */
+  revocable: ReadonlySet<string> = new Set();
+
   constructor(
     private readonly _service: Service,
     private readonly _announce: (text: string) => void,

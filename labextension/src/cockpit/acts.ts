@@ -6,7 +6,7 @@ export type Act =
   | { act: 'unfreeze' }
   | { act: 'approve'; request: number; digest: string; amount: Components | null; until: string | null; why: string }
   | { act: 'decline'; request: number; digest: string; why: string }
-  | { act: 'move_cap'; level: string; name: string; cap: Components | null }
+  | { act: 'move_cap'; level: string; name: string; cap: Components | { share: string } | null }
   | { act: 'end'; number: number }
   | { act: 'resume'; row: number }
   | { act: 'revoke' | 'restore'; level: string; name: string };

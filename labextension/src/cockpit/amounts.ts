@@ -39,6 +39,9 @@ export function amountOf(values: Record<string, string>): Components {
 export const percentDown = (share: number): string =>
   `${(Math.floor(Number((1000 * share).toPrecision(12))) / 10).toFixed(1)}%`;
 
+/** A share as a reader writes a percentage; the service has rounded it. */
+export const percentOf = (share: number): string => String(Number((100 * share).toPrecision(12)));
+
 /** A percentage that a reader has written, as a share; what is no number is left for the service to refuse. */
 export function shareOf(percent: string): string {
   const share = Number(percent.replace(',', '.').replace(/\s*%$/, '')) / 100;

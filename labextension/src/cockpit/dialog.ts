@@ -12,6 +12,8 @@ export interface IField {
   choices?: [value: string, label: string][];
   value?: string;
   isRequired?: boolean;
+  /** The value that another field, which has choices, must have for this one to be asked. */
+  when?: [field: string, value: string];
 }
 
 /** What a dialog asks. */
@@ -48,6 +50,14 @@ export async function ask(question: IQuestion): Promise<boolean> {
   const confirm = button(`dpnb-button dpnb-mod-${question.isSevere ? 'severe' : 'primary'}`, question.confirm);
   confirm.type = 'submit';
   const form = element('form', '', title, what, ...inputs.map(({ node }) => node), fault);
+  const showAsked = (): void => {
+    const values = new Map(inputs.map(({ name, read }) => [name, read()]));
+    inputs.forEach(({ node, input, when }) => {
+      node.hidden = input.disabled = when !== undefined && values.get(when[0]) !== when[1];
+    });
+  };
+  showAsked();
+  form.addEventListener('input', showAsked);
   form.append(element('div', 'dpnb-dialog-buttons', cancel, confirm));
   const dialog = element('dialog', 'dpnb-dialog', form);
   dialog.setAttribute('aria-labelledby', title.id);
@@ -80,7 +90,8 @@ export async function ask(question: IQuestion): Promise<boolean> {
 interface IInput {
   name: string;
   node: HTMLElement;
-  input: HTMLElement;
+  input: HTMLSelectElement | HTMLTextAreaElement | HTMLInputElement;
+  when: IField['when'];
   read(): string;
 }
 
@@ -109,7 +120,8 @@ function inputOf(
   return input;
 }
 
-function fieldOf({ name, label, hint, kind = 'text', choices, value = '', isRequired = false }: IField): IInput {
+function fieldOf(field: IField): IInput {
+  const { name, label, hint, kind = 'text', choices, value = '', isRequired = false, when } = field;
   const id = `dpnb-field-${name}`;
   const input = inputOf(kind, choices);
   input.id = id;
@@ -124,5 +136,5 @@ function fieldOf({ name, label, hint, kind = 'text', choices, value = '', isRequ
     input.setAttribute('aria-describedby', line.id);
     node.append(line);
   }
-  return { name, node, input, read: () => input.value.trim() };
+  return { name, node, input, when, read: () => input.value.trim() };
 }

@@ -51,11 +51,13 @@ export class LogRows {
   /**
    * The number of the last row before those that are new or may still change.
    *
-   * A row may stay unanswered for ever, for example after a crash; not all rows since then are read with each change.
+   * A row may stay unanswered for ever, for example after a crash, and a request undecided; not all rows since then are read with each change.
    */
   get settled(): number {
     const last = this.all[0]?.id ?? 0;
-    const pending = this.all.filter(row => row.status === 'reserved').map(row => row.id - 1);
+    const pending = this.all
+      .filter(row => row.status === 'reserved' || row.status === 'pending')
+      .map(row => row.id - 1);
     return Math.max(Math.min(last, ...pending), last - READ_AGAIN, 0);
   }
 }

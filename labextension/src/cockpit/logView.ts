@@ -1,7 +1,8 @@
 import { isFound, logCsv, LogRows } from './logRows';
+import { LongText } from './longText';
 import { PlanView } from './planView';
 import type { Service } from './service';
-import { heading, moment } from './tableParts';
+import { cellFor, heading, moment } from './tableParts';
 import { arrange, button, element, type IView, setText, setTime } from '../dom/dom';
 import { csvName, download } from '../log/csv';
 import type { ITableState, IAuditRow } from '../protocol/curation';
@@ -122,11 +123,11 @@ export class LogView implements IView<ITableState> {
     const time = element('time', '');
     const day = element('td', 'dpnb-log-time', time);
     const who = element('td', 'dpnb-log-who dpnb-foreign');
-    const words = element('div', 'dpnb-log-words dpnb-foreign');
+    const words = new LongText('dpnb-log-words');
     const plan = new PlanView(this._service, this._fail);
-    const what = element('td', 'dpnb-log-what', words, plan.node);
-    const cost = element('td', 'dpnb-log-cost');
-    const status = element('td', 'dpnb-log-status');
+    const what = element('td', 'dpnb-log-what', words.node, plan.node);
+    const cost = cellFor(trans.__('Cost'), 'dpnb-log-cost');
+    const status = cellFor(trans.__('Status'), 'dpnb-log-status');
     const node = element('tr', 'dpnb-log-row', id, day, who, what, cost, status);
     return {
       node,
@@ -136,7 +137,7 @@ export class LogView implements IView<ITableState> {
         setTime(time, row.time);
         setText(time, moment(row.time));
         setText(who, row.actor ?? '–');
-        setText(words, row.words);
+        words.update(row.words);
         plan.update({ table: this._name, row: row.has_plan ? row.id : null });
         setText(cost, row.cost);
         setText(status, row.status);

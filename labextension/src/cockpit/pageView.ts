@@ -109,6 +109,7 @@ export class PageView {
     if (shown && location.hash !== hashOf(shown.name)) {
       history.replaceState(null, '', hashOf(shown.name));
     }
+    this._actions.revocable = new Set(state.tokens.filter(one => one.may_rotate).map(({ name }) => name));
     this._nav.update(state.tables);
     document.title = shown ? trans.__('%1 · dpnb cockpit', shown.name) : trans.__('dpnb cockpit');
     arrange(this._main, [

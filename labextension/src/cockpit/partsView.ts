@@ -1,5 +1,7 @@
 import type { Actions } from './actions';
-import { amountFields, amountOf, percentDown } from './amounts';
+import { percentDown } from './amounts';
+import { moveCap } from './caps';
+import type { IField } from './dialog';
 import { addAgain, addAnalyst, handOver, remove } from './people';
 import { cellFor, heading } from './tableParts';
 import { button, element, type IView, setText, Views } from '../dom/dom';
@@ -60,7 +62,8 @@ function partRow(actions: Actions | null, table: () => string): IView<IPartState
   const spent = cellFor(trans.__('Spent'), 'dpnb-part-spent');
   const fill = element('div', 'dpnb-bar-fill');
   const left = element('span', 'dpnb-part-left');
-  const leftCell = element('td', 'dpnb-part-headroom', left, element('div', 'dpnb-bar', fill));
+  const leftCell = cellFor(trans.__('Left'), 'dpnb-part-headroom');
+  leftCell.append(left, element('div', 'dpnb-bar', fill));
   const node = element('tr', 'dpnb-part', who, may, spent, leftCell);
   const move = button('dpnb-button', trans.__('Move cap…'), () => part && actions && moveCap(actions, table(), part));
   const revoke = button('dpnb-button', '', () => part && actions && revokeOrRestore(actions, table(), part));
@@ -89,7 +92,7 @@ function partRow(actions: Actions | null, table: () => string): IView<IPartState
       ].filter(text => text !== '');
       setText(may, limits.join('; ') || trans.__('up to the whole budget'));
       setText(spent, trans.__('%1 (%2)', percent(part.share), part.spent.words));
-      setText(left, trans.__('%1 left', percentDown(headroom)));
+      setText(left, leftOf(part));
       const isAnalyst = part.level === 'analyst';
       hand.hidden = !part.is_unused;
       leave.hidden = !isAnalyst || isRemoved;
@@ -107,36 +110,68 @@ function partRow(actions: Actions | null, table: () => string): IView<IPartState
   };
 }
 
-function moveCap(actions: Actions, table: string, { level, name, limit, ceiling }: IPartState): void {
-  const within = ceiling === null ? trans.__('the budget') : trans.__('the ceiling %1', ceiling.words);
-  void actions.table(table, {
-    title: trans.__('Move the cap of %1', name),
-    what: [
-      trans.__('From now on %1 can be charged at most this amount in total, within %2.', name, within),
-      trans.__('What was charged stays charged. All fields empty: no cap but %1.', within)
-    ],
-    fields: amountFields(limit),
-    confirm: trans.__('Move the cap'),
-    act: values => {
-      const cap = amountOf(values);
-      const isNone = Object.values(cap).every(value => value === null);
-      return { act: 'move_cap', level, name, cap: isNone ? null : cap };
-    },
-    done: trans.__('The cap of %1 is moved.', name)
-  });
+/** What is left, and of what; within all limits of the part. */
+function leftOf({ ceiling, cap, headroom }: IPartState): string {
+  const left = percentDown(headroom);
+  return ceiling !== null
+    ? trans.__('%1 of the ceiling', left)
+    : cap !== null
+      ? trans.__('%1 of the cap', left)
+      : trans.__('%1 of the budget', left);
 }
 
 function revokeOrRestore(actions: Actions, table: string, part: IPartState): void {
-  const { level, name, is_revoked: isRevoked } = part;
-  const what = isRevoked
-    ? trans.__('%1 can be charged again, within the cap and what is left.', name)
-    : trans.__('%1 can be charged nothing more. Answers that are recorded stay free.', name);
+  if (part.is_revoked) {
+    restore(actions, table, part);
+  } else {
+    revoke(actions, table, part);
+  }
+}
+
+function restore(actions: Actions, table: string, { level, name }: IPartState): void {
   void actions.table(table, {
-    title: isRevoked ? trans.__('Restore %1', name) : trans.__('Revoke %1', name),
-    what: [what, trans.__('It is written into the ledger with your name.')],
-    confirm: isRevoked ? trans.__('Restore') : trans.__('Revoke'),
-    isSevere: !isRevoked,
-    act: () => ({ act: isRevoked ? 'restore' : 'revoke', level, name }),
-    done: isRevoked ? trans.__('%1 is restored.', name) : trans.__('%1 is revoked.', name)
+    title: trans.__('Restore %1', name),
+    what: [
+      trans.__('%1 can be charged again, within the cap and what is left.', name),
+      trans.__('It is written into the ledger with your name.')
+    ],
+    confirm: trans.__('Restore'),
+    act: () => ({ act: 'restore', level, name }),
+    done: trans.__('%1 is restored.', name)
+  });
+}
+
+/** Revoke a part, or only the tokens of its analyst. */
+function revoke(actions: Actions, table: string, { level, name }: IPartState): void {
+  const hasTokens = level === 'analyst' && actions.revocable.has(name);
+  const what: IField = {
+    name: 'what',
+    label: trans.__('What'),
+    choices: [
+      ['part', trans.__('the part: nothing more is charged')],
+      ['tokens', trans.__('the tokens alone: logged out everywhere')]
+    ],
+    hint: trans.__('The part is revoked in the ledger, with your name; the tokens in the log of the service.')
+  };
+  void actions.withToken({
+    title: trans.__('Revoke %1', name),
+    what: [
+      trans.__('%1 can be charged nothing more. Answers that are recorded stay free.', name),
+      hasTokens
+        ? trans.__('Without the tokens the part stays as it is, and a new token opens it again.')
+        : trans.__('It is written into the ledger with your name.')
+    ],
+    fields: hasTokens ? [what] : [],
+    confirm: trans.__('Revoke'),
+    isSevere: true,
+    done: trans.__('Revoked: %1.', name),
+    make: async (service, { what: chosen }) => {
+      if (chosen === 'tokens') {
+        await service.token({ act: 'revoke', name });
+      } else {
+        await service.act(table, { act: 'revoke', level, name });
+      }
+      return [name, null];
+    }
   });
 }

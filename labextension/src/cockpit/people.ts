@@ -22,7 +22,7 @@ export function addAnalyst(actions: Actions, { name: table, mode, free, parts }:
   const sources = [{ name: '', free }, ...projects];
   const labels = sources.map(({ name, free: left }): [string, string] => {
     const whole = name === '' ? trans.__('none') : name;
-    return [name, left === null ? whole : trans.__('%1 · %2 left', whole, percentDown(left))];
+    return [name, left === null ? whole : trans.__('%1 · %2 of it left', whole, percentDown(left))];
   });
   const chosen = sources.find(({ free: left }) => (left ?? 0) > 0) ?? sources[0];
   const share: IField = {

@@ -1,6 +1,7 @@
 import type { Actions } from './actions';
 import { amountFields, amountOf } from './amounts';
 import type { IField } from './dialog';
+import { LongText } from './longText';
 import { PlanView } from './planView';
 import type { Service } from './service';
 import { cellFor, heading, moment } from './tableParts';
@@ -91,15 +92,16 @@ function requestView(actions: Actions | null, table: () => string, plan: PlanVie
 }
 
 function queryRow(): IView<IRequestedQueryState> {
-  const words = element('th', 'dpnb-foreign');
-  words.scope = 'row';
+  const words = new LongText('dpnb-request-words');
+  const what = element('th', '', words.node);
+  what.scope = 'row';
   const target = cellFor(trans.__('Wanted'));
   const cost = cellFor(trans.__('Cost'));
   const error = cellFor(trans.__('Expected error'));
   return {
-    node: element('tr', '', words, target, cost, error),
+    node: element('tr', '', what, target, cost, error),
     update: (query): void => {
-      setText(words, query.words);
+      words.update(query.words);
       setText(target, query.target);
       setText(cost, query.cost.words);
       setText(error, query.error || '–');

@@ -4,10 +4,12 @@ import {
   type ILogin,
   type INewToken,
   type IPeopleChanged,
+  type IRecordsPage,
   type IServiceState,
   isLogin,
   isNewToken,
   isPeopleChanged,
+  isRecordsPage,
   isServiceState
 } from '../protocol/cockpit';
 import {
@@ -73,9 +75,19 @@ export class Service {
     return this._read(`${tablePath(table)}/plan?row=${row}`, isPlanPage);
   }
 
-  /** The disclosure statement of a table, as a file. */
-  async statement(table: string, format: 'html' | 'json'): Promise<string> {
-    return (await this._request(`${tablePath(table)}/statement?format=${format}`, {})).text();
+  /** The disclosure statement of a table, or of the part of one analyst, as a file. */
+  async statement(table: string, format: string, analyst: string): Promise<string> {
+    const query = new URLSearchParams({ format, ...(analyst === '' ? {} : { analyst }) });
+    return (await this._request(`${tablePath(table)}/statement?${query.toString()}`, {})).text();
+  }
+
+  async records(table: string): Promise<IRecordsPage> {
+    return this._read(`${tablePath(table)}/records`, isRecordsPage);
+  }
+
+  /** Start an audit of the ledger of a table, unless one runs. */
+  async audit(table: string): Promise<IRecordsPage> {
+    return this._post(`${tablePath(table)}/audits`, {}, isRecordsPage);
   }
 
   async act(table: string, act: Act): Promise<ITableState> {

@@ -2,19 +2,18 @@ import type { Actions } from './actions';
 import { SPENT_OVER_TIME, timelineOf } from './budgetOverTime';
 import { LogView } from './logView';
 import { PartsView } from './partsView';
+import { RecordsView } from './recordsView';
 import { RequestsView } from './requestsView';
 import type { Service } from './service';
+import { saveStatement } from './statement';
 import { StoppedView } from './stoppedView';
 import { button, element, type IView, setText, Views } from '../dom/dom';
 import { setTextWithTerms } from '../dom/terms';
-import { download, fileName } from '../log/csv';
 import { GaugeView } from '../panel/gauge';
 import type { ITableState } from '../protocol/curation';
 import type { IGauge } from '../protocol/snapshot';
 import { TimelineView } from '../timeline/timeline';
 import { trans } from '../translation';
-
-const TYPES = { html: 'text/html', json: 'application/json' };
 
 /** One table: its budget, the requests, the parts and the log. */
 export class TableView implements IView<ITableState> {
@@ -41,24 +40,20 @@ export class TableView implements IView<ITableState> {
     this._gauges = new Views(gauges, () => new GaugeView());
     const words = element('div', 'dpnb-overview-words', this._spent, this._loss, this._guarantee);
     const overview = element('div', 'dpnb-overview', gauges, words, this._timeline.node);
-    const save = (['html', 'json'] as const).map(format =>
-      button('dpnb-button', format === 'html' ? trans.__('Statement') : trans.__('Statement (JSON)'), () => {
-        const name = this._table?.name ?? '';
-        service
-          .statement(name, format)
-          .then(text => download(`${fileName(name)}-statement.${format}`, text, TYPES[format]))
-          .catch(fail);
-      })
-    );
-    const bar = element('div', 'dpnb-table-acts', ...save, ...(_actions ? [this._freeze] : []));
-    const title = element('div', 'dpnb-table-title', this._name, bar);
-    const top = element('section', 'dpnb-block', title, this._facts, this._notice, this._frozen, overview);
+    const save = button('dpnb-button', trans.__('Statement…'), () => {
+      if (this._table) {
+        void saveStatement(service, this._table);
+      }
+    });
+    const bar = element('div', 'dpnb-table-acts', save, ...(_actions ? [this._freeze] : []));
+    const top = element('section', 'dpnb-block', this._name, this._facts, this._notice, this._frozen, overview, bar);
     top.setAttribute('aria-label', trans.__('Budget'));
     this._blocks = [
       new StoppedView(_actions),
       new RequestsView(service, _actions, fail),
       new PartsView(_actions),
-      new LogView(service, fail)
+      new LogView(service, fail),
+      new RecordsView(service, fail)
     ];
     this.node = element('div', 'dpnb-session dpnb-table', top, ...this._blocks.map(({ node }) => node));
   }

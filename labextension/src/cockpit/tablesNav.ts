@@ -1,3 +1,4 @@
+import { percentDown } from './amounts';
 import { element, type IView, setText, Views } from '../dom/dom';
 import type { ITableState } from '../protocol/curation';
 import { trans } from '../translation';
@@ -23,6 +24,9 @@ export class TablesNav implements IView<ITableState[]> {
 /** The address of a table within the page. */
 export const hashOf = (table: string): string => `#${encodeURIComponent(table)}`;
 
+const leftOf = ({ headroom, gauges }: ITableState): string =>
+  headroom === null ? (gauges[0]?.text ?? '') : trans.__('%1 of the budget left', percentDown(headroom));
+
 function link(): IView<ITableState> {
   const name = element('span', 'dpnb-foreign');
   const facts = element('span', 'dpnb-quiet');
@@ -38,7 +42,7 @@ function link(): IView<ITableState> {
       }
       const pending = table.requests.filter(one => one.status === 'pending').length;
       const words = [
-        table.gauges[0]?.text ?? '',
+        leftOf(table),
         table.frozen === null ? '' : trans.__('frozen'),
         pending === 0 ? '' : trans._n('%1 request', '%1 requests', pending)
       ];

@@ -44,6 +44,12 @@ export interface IPartState {
   is_revoked: boolean;
   /** Whether its cap can be moved. */
   has_cap: boolean;
+  /** What a cap is a share of: the ceiling, in pooled mode the cap of the project or the budget. */
+  of: IAmount;
+  /** The share that the cap is, of the smallest component; rounded down. */
+  cap_share: number | null;
+  /** The share that is spent, of the largest component; rounded up. */
+  spent_share: number;
   /** Whether its analyst can no longer open the table. */
   is_removed: boolean;
   /** Whether it can be handed over: in reserved mode, an analyst's own, nothing charged. */
@@ -170,6 +176,7 @@ export interface IAuditRow {
   time: string;
   kind: string;
   node: string;
+  /** "released", "reserved" or "failed"; of a request for budget as in `RequestState`; else "recorded". */
   status: string;
   /** What was requested. */
   words: string;
@@ -222,6 +229,9 @@ export const isPartState = (value: unknown): value is IPartState =>
   isProportion(value.headroom) &&
   isBoolean(value.is_revoked) &&
   isBoolean(value.has_cap) &&
+  isAmount(value.of) &&
+  orNull(isProportion)(value.cap_share) &&
+  isProportion(value.spent_share) &&
   isBoolean(value.is_removed) &&
   isBoolean(value.is_unused) &&
   orNull(isProportion)(value.free);

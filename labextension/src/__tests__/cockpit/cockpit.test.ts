@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 
 import { Cockpit } from '../../cockpit/cockpit';
 import { SILENCE_MS } from '../../cockpit/follow';
+import { SHOWN } from '../../cockpit/longText';
 import type { IServiceState } from '../../protocol/cockpit';
 import { FakeService } from './fakeService';
 import { amount, asked, NONE, part, row, state, table } from './state';
@@ -34,7 +35,7 @@ const write = (selector: string, text: string): void => {
   const field = find(selector);
   if (field instanceof HTMLInputElement || field instanceof HTMLTextAreaElement || field instanceof HTMLSelectElement) {
     field.value = text;
-    field.dispatchEvent(new Event('input'));
+    field.dispatchEvent(new Event('input', { bubbles: true }));
   }
 };
 
@@ -176,9 +177,9 @@ describe('the page', () => {
     const buttons = [...document.querySelectorAll('button')].filter(one => one.closest('[hidden]') === null);
     expect(buttons.map(one => one.textContent).filter(text => text !== 'Show more')).toEqual([
       'Log out',
-      'Statement',
-      'Statement (JSON)',
-      'Export as CSV'
+      'Statement…',
+      'Export as CSV',
+      'Audit the ledger'
     ]);
   });
 
@@ -320,9 +321,25 @@ describe('an act', () => {
   it('moves a cap, revokes and restores', async () => {
     await open(state({ tables: [table({ parts: [part('ana'), part('bob', { is_revoked: true })] })] }));
     named('Move the cap of ana').click();
-    write('#dpnb-field-mu', '');
+    expect((find('#dpnb-field-percent') as HTMLInputElement).value).toBe('25');
+    expect(find('dialog').textContent).toContain('Spent so far: 6.25% (mu 0.05).');
+    expect(find('#dpnb-field-mu').closest<HTMLElement>('.dpnb-field')?.hidden).toBe(true);
+    write('#dpnb-field-percent', '6');
+    confirm().click();
+    await wait(() => expect(find('.dpnb-dialog-fault').textContent).toContain('At least what is spent: 6.25%'));
+    write('#dpnb-field-percent', '12,5 %');
     confirm().click();
     await wait(() => expect(document.querySelector('dialog')).toBeNull());
+    for (const [kind, mu] of [
+      ['exact', '0.15'],
+      ['none', '']
+    ] as const) {
+      named('Move the cap of ana').click();
+      write('#dpnb-field-kind', kind);
+      write('#dpnb-field-mu', mu);
+      confirm().click();
+      await wait(() => expect(document.querySelector('dialog')).toBeNull());
+    }
     for (const label of ['Revoke ana', 'Restore bob']) {
       named(label).click();
       confirm().click();
@@ -330,9 +347,27 @@ describe('an act', () => {
     }
     const level = 'analyst';
     expect(service.acts).toEqual([
+      { act: 'move_cap', level, name: 'ana', cap: { share: '0.125' } },
+      { act: 'move_cap', level, name: 'ana', cap: { ...NONE, mu: '0.15' } },
       { act: 'move_cap', level, name: 'ana', cap: null },
       { act: 'revoke', level, name: 'ana' },
       { act: 'restore', level, name: 'bob' }
+    ]);
+  });
+
+  it('revokes the tokens alone of a person who has some', async () => {
+    await open(state({ tables: [table({ parts: [part('ana'), part('bob')] })] }));
+    named('Revoke bob').click();
+    expect(document.querySelector('#dpnb-field-what')).toBeNull();
+    named('Cancel').click();
+    await wait(() => expect(document.querySelector('dialog')).toBeNull());
+    named('Revoke ana').click();
+    write('#dpnb-field-what', 'tokens');
+    confirm().click();
+    await wait(() => expect(document.querySelector('dialog')).toBeNull());
+    expect(service.acts).toEqual([]);
+    expect(service.sent.filter(({ path }) => path === '/api/tokens').map(({ body }) => body)).toEqual([
+      { act: 'revoke', name: 'ana' }
     ]);
   });
 
@@ -350,7 +385,7 @@ describe('an act', () => {
     };
     named('Add analyst…').click();
     expect((find('#dpnb-field-share') as HTMLInputElement).value).toBe('32.1');
-    expect(find('#dpnb-field-project').textContent).toContain('flu · 40.0% left');
+    expect(find('#dpnb-field-project').textContent).toContain('flu · 40.0% of it left');
     named('Cancel').click();
     await wait(() => expect(document.querySelector('dialog')).toBeNull());
     await act('Add analyst…', { name: 'dora', project: 'flu', share: '12.5', expires: '30d' });
@@ -401,6 +436,45 @@ describe('an act', () => {
   });
 });
 
+describe('the records', () => {
+  it('are the versions, the last backup, figures, and an audit that is started once', async () => {
+    const version = { name: '2026', since: '2026-11-21T01:20:00Z', requests: 3, last: null, changes: ['<b>age</b>'] };
+    await open();
+    expect(find('.dpnb-records').textContent).toContain('No backup is known');
+    const audit = { actor: 'al', begun: '2026-11-21T01:20:00Z', ended: null, is_fine: false, text: '' };
+    const backup = { time: '2026-11-21T01:20:00Z', rows: 5, is_known: true };
+    const figures = [{ words: 'Open streams', value: '7' }];
+    service.records = { rows: 9, versions: [version], backup, audit, figures };
+    named('Audit the ledger').click();
+    await wait(() => expect(find('.dpnb-records').textContent).toContain('An audit runs since'));
+    expect(find('.dpnb-records').textContent).toMatch(/Last backup: .*, up to row 5 of 9\./);
+    expect(texts('.dpnb-figures tbody td')).toEqual(['7']);
+    expect(texts('.dpnb-changes li')).toEqual(['<b>age</b>']);
+    named('Audit the ledger').click(); // it runs
+    service.records = {
+      ...service.records,
+      audit: { ...audit, ended: '2026-11-21T01:21:00Z', text: '<i>Problem</i>' }
+    };
+    service.tell();
+    await wait(() => expect(find('.dpnb-audit pre').textContent).toBe('<i>Problem</i>'));
+    expect((find('.dpnb-audit') as HTMLDetailsElement).open).toBe(true);
+    expect(service.sent.filter(({ path }) => path.endsWith('/audits'))).toHaveLength(1);
+  });
+
+  it('of one analyst are a statement of that part', async () => {
+    const ceiling = amount('mu 0.2');
+    await open(state({ tables: [table({ parts: [part('a b', { ceiling }), part('bob')] })] }));
+    named('Statement…').click();
+    expect(texts('#dpnb-field-analyst option')).toEqual(['the whole table', 'the part of a b']);
+    write('#dpnb-field-analyst', 'a b');
+    write('#dpnb-field-format', 'json');
+    vi.stubGlobal('URL', { ...URL, createObjectURL: () => 'blob:x', revokeObjectURL: () => undefined });
+    find('dialog button[type=submit]').click();
+    await wait(() => expect(document.querySelector('dialog')).toBeNull());
+    expect(service.sent.map(({ path }) => path)).toContain('/api/tables/visits/statement?format=json&analyst=a+b');
+  });
+});
+
 describe('a plan', () => {
   const open_ = (selector: string): HTMLDetailsElement => {
     const fold = find(`${selector} .dpnb-plan`) as HTMLDetailsElement;
@@ -442,9 +516,21 @@ describe('a plan', () => {
 });
 
 describe('the log', () => {
+  it('folds a long text, which never becomes markup', async () => {
+    const long = `<b>count</b> ${'x'.repeat(300)}`;
+    service = new FakeService(state());
+    service.rows = [row(1, { words: long }), row(2)];
+    sessionStorage.setItem('dpnb-cockpit-csrf', 'kept');
+    cockpit = new Cockpit(host);
+    await wait(() => expect(texts('.dpnb-log-words')[0]).toBe('question 2'));
+    expect(find('.dpnb-long-cut').textContent).toBe(`${long.slice(0, SHOWN)}…`);
+    expect(find('.dpnb-long div').textContent).toBe(long);
+    expect(document.querySelector('.dpnb-log-words b')).toBeNull();
+  });
+
   it('is read to its end, is searched, and reads again what was not finished', async () => {
     service = new FakeService(state());
-    service.rows = [row(1), row(2, { status: 'reserved' }), row(3, { actor: 'bob' }), row(4), row(5)];
+    service.rows = [row(1), row(2, { status: 'pending' }), row(3, { actor: 'bob' }), row(4), row(5)];
     sessionStorage.setItem('dpnb-cockpit-csrf', 'kept');
     cockpit = new Cockpit(host);
     await wait(() => expect(texts('.dpnb-log-id')).toEqual(['5', '4', '3', '2', '1']));
@@ -452,10 +538,10 @@ describe('the log', () => {
     expect(texts('.dpnb-log-id')).toEqual(['3']);
     expect(find('.dpnb-log-found').textContent).toBe('1 of 5 rows');
     write('.dpnb-bar-row input', '#2');
-    expect(texts('.dpnb-log-status')).toEqual(['reserved']);
-    service.rows[1] = row(2);
+    expect(texts('.dpnb-log-status')).toEqual(['pending']);
+    service.rows[1] = row(2, { status: 'approved' });
     service.tell();
-    await wait(() => expect(texts('.dpnb-log-status')).toEqual(['released']));
+    await wait(() => expect(texts('.dpnb-log-status')).toEqual(['approved']));
     write('.dpnb-bar-row input', 'nothing of it');
     expect(texts('.dpnb-log-id')).toEqual([]);
   });

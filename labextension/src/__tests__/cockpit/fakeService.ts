@@ -1,6 +1,6 @@
 import { vi } from 'vitest';
 
-import type { IServiceState } from '../../protocol/cockpit';
+import type { IRecordsPage, IServiceState } from '../../protocol/cockpit';
 import type { IAuditRow } from '../../protocol/curation';
 
 /** A request that the page has sent. */
@@ -18,6 +18,7 @@ export class FakeService {
   readonly refusals = new Map<string, [status: number, message: string]>();
   rows: IAuditRow[] = [];
   plans: string[] = [];
+  records: IRecordsPage = { rows: 0, versions: [], backup: null, audit: null, figures: [] };
   private _told: ((text: string) => void) | null = null;
   private _end: (() => void) | null = null;
 
@@ -71,6 +72,12 @@ export class FakeService {
       const after = Number(path.split('after=')[1]);
       const rows = this.rows.filter(({ id }) => id > after);
       return { rows: rows.slice(0, 2), more: rows.length > 2 };
+    }
+    if (/\/(records|audits)$/.test(path)) {
+      return this.records;
+    }
+    if (path.includes('/statement?')) {
+      return 'a statement';
     }
     if (path.includes('/plan?')) {
       return { row: Number(path.split('row=')[1]), plans: this.plans };

@@ -1,0 +1,76 @@
+import type { Actions } from './actions';
+import type { Act } from './acts';
+import { amountFields, amountOf, percentOf, shareOf } from './amounts';
+import type { IField } from './dialog';
+import type { IPartState } from '../protocol/curation';
+import { trans } from '../translation';
+
+/** Ask for another cap: in percent, in exact amounts, or none. */
+export function moveCap(actions: Actions, table: string, part: IPartState): void {
+  const { name } = part;
+  void actions.table(table, {
+    title: trans.__('Move the cap of %1', name),
+    what: [
+      trans.__('From now on %1 can be charged at most this amount in total, within %2.', name, within(part)),
+      trans.__('What was charged stays charged. Earlier approvals of requests end.')
+    ],
+    fields: fieldsOf(part),
+    confirm: trans.__('Move the cap'),
+    act: values => actOf(part, values),
+    done: trans.__('The cap of %1 is moved.', name)
+  });
+}
+
+const within = ({ ceiling, of }: IPartState): string =>
+  ceiling === null ? trans.__('the budget') : trans.__('the ceiling %1', of.words);
+
+function fieldsOf(part: IPartState): IField[] {
+  const { cap, cap_share: share, ceiling, limit, of, spent, spent_share: spentShare } = part;
+  const kind: IField = {
+    name: 'kind',
+    label: trans.__('Cap'),
+    choices: [
+      ['percent', trans.__('In percent')],
+      ['exact', trans.__('In exact amounts')],
+      ['none', ceiling === null ? trans.__('No cap but the budget') : trans.__('No cap but the ceiling')]
+    ],
+    value: cap === null ? 'none' : 'percent'
+  };
+  const percent: IField = {
+    name: 'percent',
+    label: trans.__('Percent'),
+    value: share === null ? '100' : percentOf(share),
+    hint: trans.__(
+      'Of %1: of the square of mu, and of each other component. Spent so far: %2% (%3).',
+      of.words,
+      percentOf(spentShare),
+      spent.words
+    ),
+    isRequired: true,
+    when: ['kind', 'percent']
+  };
+  const exact = amountFields(limit).map((field): IField => ({ ...field, when: ['kind', 'exact'] }));
+  return [kind, percent, ...exact];
+}
+
+function actOf(part: IPartState, values: Record<string, string>): Act {
+  const { level, name, spent, spent_share: spentShare } = part;
+  const act = { act: 'move_cap' as const, level, name };
+  if (values.kind === 'none') {
+    return { ...act, cap: null };
+  }
+  const share = shareOf(values.percent ?? '');
+  const amount = amountOf(values);
+  const isBelow =
+    values.kind === 'percent' ? Number(share) < spentShare : Number(amount.mu ?? '0') < Number(spent.mu ?? '0');
+  if (isBelow) {
+    throw new Error(
+      trans.__(
+        'At least what is spent: %1% (%2). To refuse further charges, revoke.',
+        percentOf(spentShare),
+        spent.words
+      )
+    );
+  }
+  return { ...act, cap: values.kind === 'percent' ? { share } : amount };
+}
