@@ -269,7 +269,7 @@ def _parser() -> argparse.ArgumentParser:
         "table",
         nargs="+",
         metavar="TABLE",
-        help="the table: a .csv, .parquet or .feather file, or a folder of .parquet files; NAME=FILE for several",
+        help="the table: a file such as visits.csv, or visits.xlsx#SHEET; NAME=FILE for several",
     )
     three.add_argument("--output", metavar="FILE", help="the file to write; by default <table>.toml in this folder")
 

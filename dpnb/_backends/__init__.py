@@ -45,18 +45,10 @@ __all__ = [
     "TableBackend",
     "UnitBudgets",
     "doubtful_types",
-    "is_text_table",
     "opened",
     "storage_types_of",
     "undeclared_zones",
 ]
-
-
-def is_text_table(table: Any) -> bool:
-    """Whether a table is from a text file, of which the declared columns alone were read."""
-    from dpnb._backends.source_table import TextTable  # imported when first used, since it imports pandas
-
-    return isinstance(table, TextTable)
 
 
 def opened(tables: Mapping[str, Any], schemas: Schemas, units: Units, added: Added = ()) -> TableBackend:

@@ -74,6 +74,15 @@ class DataSource:
         return replace(self, location=str(folder / self.location))
 
 
+def refuse_unfinished(path: Path, suffix: str) -> None:
+    """Refuse a database file beside which another file has changes that are not in it yet."""
+    beside = path.with_name(f"{path.name}{suffix}")
+    if beside.exists() and beside.stat().st_size:
+        raise SchemaError(
+            f"the file {beside.name!r} beside it has changes that are not in it yet; close the program that writes it"
+        )
+
+
 def named_source(text: str) -> tuple[str, str]:
     """The name of a table and the text of its source, of an argument ``NAME=SOURCE``; without a name it is empty."""
     name, equals, source = text.partition("=")

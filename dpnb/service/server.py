@@ -23,8 +23,9 @@ from types import FrameType
 import uvicorn
 
 from dpnb.errors import DpnbError, InvalidValueError
+from dpnb.service.access.clock import Clock
 from dpnb.service.access.identities import HubIdentities
-from dpnb.service.access.tokens import Clock, TokenStore, now, read_tokens
+from dpnb.service.access.tokens import TokenStore, now, read_tokens
 from dpnb.service.app import Service
 from dpnb.service.cockpit.app import Cockpit
 from dpnb.service.cockpit.protections import Origins

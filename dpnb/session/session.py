@@ -123,9 +123,9 @@ class Session(BaseSession):
         Only for a table that dpnb reads, as :doc:`the commands of curators </reference/commands>` and the service do:
         the values that are missing, beside nulls and empty fields.  Like `outside` of a column, the list is part of the
         guarantee.
-    separator, decimal, encoding : str, default ",", "." and "utf-8"
-        Only for CSV files that dpnb reads: the character between fields, the decimal mark, ``"."`` or ``","``, and the
-        encoding, such as ``"latin-1"``.
+    separator, decimal, encoding, date_format : str, default ",", ".", "utf-8" and "YYYY-MM-DD"
+        Only for CSV files that dpnb reads: the character between fields, the decimal mark, ``"."`` or ``","``, the
+        encoding, such as ``"latin-1"``, and how dates are written, such as ``"DD.MM.YYYY"``, beside ISO 8601.
     public_size : int, optional
         A public number of units, used to predict errors; never computed from the table.
     public_rows : int or mapping of str to int, optional
@@ -233,6 +233,7 @@ class Session(BaseSession):
         separator: str = ",",
         decimal: str = ".",
         encoding: str = "utf-8",
+        date_format: str = "YYYY-MM-DD",
         public_size: int | None = None,
         public_rows: int | Mapping[str, int] | None = None,
         sampled: Sampled | None = None,
@@ -254,7 +255,7 @@ class Session(BaseSession):
             several=table.several,
             privacy_unit=privacy_unit,
             unit_type=unit_type,
-            reading=Reading.declared(missing, separator, decimal, encoding),
+            reading=Reading.declared(missing, separator, decimal, encoding, date_format),
             rows=max_rows_per_unit,
             groups=max_groups_per_unit,
             rows_per_group=max_rows_per_group,
@@ -352,8 +353,9 @@ class Session(BaseSession):
         path : str or path
             The file, with the arguments of `Session` except the table; the page :doc:`/reference/declaration` lists its
             keys.  A relative ledger path is resolved against the file's folder.
-        table : data frame, or mapping of str to data frame, optional
-            As for `Session`; required unless `rehearse`.
+        table : data frame, str or path, or mapping of str to these, optional
+            As for `Session`, or the source of the table, as for `read_table`: it is then read as the file declares.
+            Required unless `rehearse`.
         rehearse : bool, default False
             Use mock data, as `Session.rehearse` does; the table is not used.
 

@@ -440,6 +440,14 @@ def test_a_curator_makes_and_revokes_tokens_of_analysts_and_auditors_only(tmp_pa
         assert (await change(owner, "new", "cy", "curator")).status_code == 200
         holders = {one["name"]: one["role"] for one in (await owner.state())["tokens"]}
         assert holders == {"al": "auditor", "ana": "analyst", "cy": "curator", "eve": "curator", "olga": "owner"}
+        assert (await change(curator, "extend", "al", expires="90d")).json()["token"] == ""
+        ends = {one["name"]: one["expires"] for one in (await owner.state())["tokens"]}
+        assert ends["al"] > (tokens.now() + timedelta(days=89)).isoformat()
+        for name in ("eve", "olga", "cy"):  # their own, or of another curator or the owner
+            assert (await change(curator, "extend", name)).status_code == 403
+        assert (await change(curator, "extend", "al", expires="soon")).status_code == 422
+        assert (await change(curator, "extend", "nobody")).status_code == 404
+        assert (await change(owner, "extend", "olga")).status_code == 200
         assert (await change(curator, "revoke", "al")).json()["token"] == ""
         assert "al" not in {one["name"] for one in (await owner.state())["tokens"]}
 

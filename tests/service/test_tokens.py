@@ -19,7 +19,8 @@ from dpnb.__main__ import main
 from dpnb.errors import InvalidValueError
 from dpnb.ledger import Ledger
 from dpnb.service.access import tokens
-from dpnb.service.access.tokens import Clock, Identity, TokenStore, new_token, read_tokens, revoke_tokens, rotate_token
+from dpnb.service.access.clock import Clock
+from dpnb.service.access.tokens import Identity, TokenStore, new_token, read_tokens, revoke_tokens, rotate_token
 from service.served import Served, open_people, run_served
 from waiting import LIMIT
 
@@ -177,7 +178,7 @@ def test_a_clock_that_is_set_back_does_not_revive_a_token(file: Path, monkeypatc
 
 def test_a_clock_proceeds_while_that_of_the_machine_is_set_back(monkeypatch: pytest.MonkeyPatch) -> None:
     ticks = [0.0]
-    monkeypatch.setattr("dpnb.service.access.tokens.monotonic", lambda: ticks[0])
+    monkeypatch.setattr("dpnb.service.access.clock.monotonic", lambda: ticks[0])
     wall = [datetime(2026, 11, 24, tzinfo=UTC)]
     clock = Clock(lambda: wall[0])
     first = clock.now()
@@ -188,7 +189,7 @@ def test_a_clock_proceeds_while_that_of_the_machine_is_set_back(monkeypatch: pyt
 
 def test_a_clock_counts_the_time_once_when_a_ledger_is_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
     ticks = [0.0]
-    monkeypatch.setattr("dpnb.service.access.tokens.monotonic", lambda: ticks[0])
+    monkeypatch.setattr("dpnb.service.access.clock.monotonic", lambda: ticks[0])
     start = datetime(2026, 11, 24, tzinfo=UTC)
     clock = Clock(lambda: start + timedelta(seconds=ticks[0]))
     clock.now()

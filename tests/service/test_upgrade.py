@@ -15,7 +15,8 @@ import pytest
 from dpnb.__main__ import main
 from dpnb.ledger.chain import ChainHead
 from dpnb.ledger.queries import FORMAT
-from dpnb.service.access.tokens import Clock, Identity, TokenStore
+from dpnb.service.access.clock import Clock
+from dpnb.service.access.tokens import Identity, TokenStore
 from dpnb.service.heads import HeadFile
 from ledger.rows import tamper
 from service.test_file_contents import ROWS, as_csv, served

@@ -23,8 +23,12 @@ QUERY = re.compile(r"(select|with)\b", re.IGNORECASE)
 class Selected:
     """The rows of a table, as they come."""
 
-    schema: pa.Schema
+    header: list[str]  # the names of all columns
+    schema: pa.Schema  # of those that are wanted
     batches: Iterator[pa.RecordBatch]
+    untyped: frozenset[str] = (
+        frozenset()
+    )  # columns of texts of which neither the driver nor a declaration tells the type
 
 
 class DatabaseReader(Protocol):

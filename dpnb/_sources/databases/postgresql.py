@@ -109,7 +109,7 @@ class PostgresReader:
         reader = attempt(ROWS, lambda: self._batches(selection(selected, relation)))
         doubles = {name for name, one in types.items() if one is NUMERIC}
         schema = pa.schema([(one.name, pa.float64() if one.name in doubles else one.type) for one in reader.schema])
-        return Selected(schema, (self._read(batch, schema) for batch in batches_of(iter(reader))))
+        return Selected(every, schema, (self._read(batch, schema) for batch in batches_of(iter(reader))))
 
     def close(self) -> None:
         """End the transaction."""

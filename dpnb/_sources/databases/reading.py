@@ -20,13 +20,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
 
 from dpnb._backends.reading import Wanted
-from dpnb._backends.source_table import SourceTable
+from dpnb._sources.columns import table_of_arrow
 from dpnb._sources.databases.driver import CONNECTING, DatabaseReader, attempt
 from dpnb._sources.databases.postgresql import PostgresReader
 from dpnb._sources.databases.sql_rows import SqlReader
 from dpnb._sources.source import DataSource
+
+if TYPE_CHECKING:
+    from dpnb._backends.source_table import SourceTable
 
 
 @contextmanager
@@ -44,12 +48,9 @@ def connected(location: str) -> Iterator[DatabaseReader]:
 
 def read_database(source: DataSource, wanted: Wanted) -> SourceTable:
     """Read a table into memory."""
-    import pandas as pd
     import pyarrow as pa
 
     with connected(source.location) as connection:
         selected = connection.select(source, wanted)
         arrow = pa.Table.from_batches(list(selected.batches), selected.schema)
-    table = SourceTable(arrow.to_pandas(types_mapper=pd.ArrowDtype, split_blocks=True, self_destruct=True))
-    table.reading = wanted.reading
-    return table
+    return table_of_arrow(arrow, selected.header, wanted, selected.untyped)

@@ -41,7 +41,7 @@ BEGIN: Mapping[str, Sequence[str]] = {
 DRIVERS = {"mysql": "mysql+pymysql", "mariadb": "mariadb+pymysql", "sqlite": "sqlite+pysqlite"}
 """By a scheme that names none."""
 
-TIMESTAMP, DATE_CODES = 7, (10, 14)
+UNKNOWN, TIMESTAMP, DATE_CODES = -1, 7, (10, 14)
 MYSQL_TYPES: Mapping[int, StorageType] = {
     **dict.fromkeys((1, 2, 3, 8, 9, 13), "whole numbers"),
     **dict.fromkeys((4, 5), "numbers"),
@@ -93,22 +93,23 @@ class SqlReader:
         result = attempt(ROWS, lambda: self._connection.exec_driver_sql(selection(columns, relation)))
         schema = pa.schema([(name, convert([]).type) for name, convert in zip(names, converters, strict=True)])
         parts = batches_of(iter(partial(result.fetchmany, ROWS_AT_ONCE), []))
-        return Selected(schema, (_batch(rows, converters, schema) for rows in parts))
+        untyped = frozenset(name for name in names if wanted.schema is None and types[name] not in MYSQL_TYPES)
+        return Selected(every, schema, (_batch(rows, converters, schema) for rows in parts), untyped)
 
     def close(self) -> None:
         """End the transaction."""
         self._connection.close()
         self._engine.dispose()
 
-    def _described(self, statement: str) -> list[tuple[str, StorageType | int | None]]:
+    def _described(self, statement: str) -> list[tuple[str, int]]:
         """The names of columns and what is known of their types."""
         with self._connection.exec_driver_sql(statement) as result:
             description: Any = getattr(result.cursor, "description", ())
             tells = self._backend in ("mysql", "mariadb")
-            return [(str(name), code if tells else None) for name, code, *_ in description]
+            return [(str(name), code if tells else UNKNOWN) for name, code, *_ in description]
 
 
-def _converter(name: str, code: Any, wanted: Wanted) -> Callable[[Sequence[Any]], pa.Array]:
+def _converter(name: str, code: int, wanted: Wanted) -> Callable[[Sequence[Any]], pa.Array]:
     """What makes an Arrow array of the values of a column; refuses a type that cannot match the declared one."""
     kind, column = MYSQL_TYPES.get(code), (wanted.schema or {}).get(name)
     if column is not None:

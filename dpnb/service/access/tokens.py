@@ -15,20 +15,19 @@ import os
 import pwd
 import secrets
 import stat
-import threading
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from time import monotonic
 from typing import Literal, get_args
 
 import msgspec
 
 from dpnb.copying import NotCopyable
 from dpnb.errors import InvalidValueError
+from dpnb.service.access.clock import Clock
 from dpnb.service.configuration.parts import NAME
 from dpnb.wire.amounts import moment_from_text
 
@@ -70,51 +69,6 @@ def make_folder(folder: Path) -> None:
         of = os.stat(one.parent)
         if os.geteuid() == 0 != of.st_uid:
             os.chown(one, of.st_uid, of.st_gid, follow_symlinks=False)
-
-
-# --- the clock by which tokens expire ---------------------------------------------------------------------------------
-
-
-KEPT_SECONDS = 60
-"""How far the time must proceed for it to be written again."""
-
-
-class Clock(NotCopyable):
-    """A clock that is never behind what it was, also before a restart, nor behind the time that has passed since.
-
-    With an older time, tokens that have expired would be valid again.  The clock of the machine, `wall`, may be set
-    back; `file` keeps the time for the next start.
-    """
-
-    def __init__(self, wall: Callable[[], datetime], file: Path | None = None) -> None:
-        self._wall, self._file, self._lock = wall, file, threading.Lock()
-        self._last = self._kept = datetime.min.replace(tzinfo=UTC)
-        self._at = monotonic()
-        if file is not None:
-            with suppress(OSError, ValueError):  # without it, the last rows of the ledgers tell the time
-                self.reach(file.read_text("ascii"))
-
-    def reach(self, stamp: str) -> None:
-        """Be at least at a time, as rows of a ledger write it; `ValueError` if it is no time."""
-        with self._lock:
-            self._proceed(datetime.fromisoformat(stamp).astimezone(UTC))
-
-    def now(self) -> datetime:
-        """The time."""
-        with self._lock:
-            self._proceed(self._wall())
-            if self._file is not None and self._last - self._kept >= timedelta(seconds=KEPT_SECONDS):
-                self._kept = self._last
-                with suppress(OSError):  # it is kept again later, and this process goes on
-                    new = Path(f"{self._file}.new")
-                    new.write_text(self._last.isoformat(timespec="milliseconds"), "ascii")
-                    os.replace(new, self._file)
-            return self._last
-
-    def _proceed(self, least: datetime) -> None:
-        """Count the seconds since the last call once, also if a ledger was ahead meanwhile."""
-        at = monotonic()
-        self._last, self._at = max(least, self._last + timedelta(seconds=at - self._at)), at
 
 
 # --- access tokens ----------------------------------------------------------------------------------------------------
@@ -253,6 +207,14 @@ def rotate_token(path: Path, name: str) -> str:
     return token
 
 
+def extend_tokens(path: Path, name: str, expires: str | None) -> None:
+    """Let all valid tokens of a person, who must have one, expire at another time; see `new_token`."""
+    until = expiry_of(expires)
+    with _changed(path) as tokens:
+        for place in _valid(tokens, name, now()):
+            tokens[place] = msgspec.structs.replace(tokens[place], expires=until)
+
+
 class TokenStore(NotCopyable):
     """The tokens of a service, read again when the file has changed.
 
@@ -304,6 +266,10 @@ class TokenStore(NotCopyable):
         """Revoke a person's tokens; see `revoke_tokens`."""
         return revoke_tokens(self._path, name)
 
+    def extend(self, name: str, expires: str | None) -> None:
+        """Let a person's tokens expire at another time; see `extend_tokens`."""
+        extend_tokens(self._path, name, expires)
+
     def rotate(self, name: str) -> str:
         """Replace a person's tokens by a new one; see `rotate_token`."""
         return rotate_token(self._path, name)
@@ -339,15 +305,21 @@ def _refuse_role(tokens: Iterable[StoredToken], name: str, role: Role, time: dat
 
 def _revoked(tokens: list[StoredToken], name: str, time: datetime) -> list[StoredToken]:
     """Revoke a person's valid tokens, of which there must be at least one; returns them as they were."""
+    places = _valid(tokens, name, time)
+    valid = [tokens[place] for place in places]
+    for place in places:
+        tokens[place] = msgspec.structs.replace(tokens[place], revoked=_stamp(time))
+    return valid
+
+
+def _valid(tokens: list[StoredToken], name: str, time: datetime) -> list[int]:
+    """The places of a person's valid tokens, of which there must be at least one."""
     places = [place for place, one in enumerate(tokens) if one.name == name and one.is_valid(time)]
     if not places:
         raise InvalidValueError(
             f"name: must be that of an analyst with a valid token; got {name!r}; `python -m dpnb token list` lists them"
         )
-    valid = [tokens[place] for place in places]
-    for place in places:
-        tokens[place] = msgspec.structs.replace(tokens[place], revoked=_stamp(time))
-    return valid
+    return places
 
 
 @contextmanager

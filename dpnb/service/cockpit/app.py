@@ -34,7 +34,7 @@ from dpnb.service.cockpit.page import DOCUMENT, Live, read_static
 from dpnb.service.cockpit.protections import LIFETIME, Logins, NewLogin, Origins, Protected
 from dpnb.service.cockpit.records import records
 from dpnb.service.curation.acts import carry_out
-from dpnb.service.curation.people import TOKEN_EVENTS, TokenAct, change_people, change_tokens, may_rotate
+from dpnb.service.curation.people import TOKEN_EVENTS, TokenAct, change_people, change_tokens, may_change, may_rotate
 from dpnb.service.curation.rows import audit_page, plan_page
 from dpnb.service.curation.state import described, table_state
 from dpnb.service.limits import RequestRate
@@ -198,7 +198,7 @@ class Cockpit(NotCopyable):
         return served
 
     def _version(self) -> str:
-        tokens = " ".join(one.hash for one in self._service.tokens.holders())
+        tokens = " ".join(f"{one.hash} {one.expires}" for one in self._service.tokens.holders())
         tables = list(self._service.tables.values())
         audits = [f"{self._audits.last(served.table.name)}" for served in tables]
         return "\n".join([tokens, *map(version_of, tables), *audits])
@@ -295,7 +295,7 @@ class Cockpit(NotCopyable):
             raise HTTPException(404, "There is nobody with a valid token of this name.")
         if one.act == "new" and role is not None:
             raise HTTPException(422, "The person has a valid token: replace it.")
-        if not may_rotate(person, role or one.role, one.name):
+        if not may_change(person, role or one.role, one):
             _note("role_refused", person, request)
             raise HTTPException(403, f"Only the owner can do this about a person with the role {role or one.role}.")
         token = await asyncio.to_thread(change_tokens, tokens, one)

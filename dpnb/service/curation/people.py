@@ -91,15 +91,18 @@ def _refuse_name(name: str, person: Identity) -> None:
 # --- tokens without a table -------------------------------------------------------------------------------------------
 
 
-TOKEN_EVENTS = {"replace": "token_rotated", "new": "token_made", "revoke": "token_revoked"}
+TOKEN_EVENTS = {"replace": "token_rotated", "new": "token_made", "extend": "token_extended", "revoke": "token_revoked"}
 """In the service's log."""
 
 
 class TokenAct(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The body of a request about the tokens of a person; a new person has the role and the expiry that it says."""
+    """The body of a request about the tokens of a person; a new person has the role and the expiry that it says.
+
+    To extend is to let the tokens expire at another time, which may be an earlier one.
+    """
 
     name: str
-    act: Literal["replace", "new", "revoke"] = "replace"
+    act: Literal["replace", "new", "extend", "revoke"] = "replace"
     role: Role = "analyst"
     expires: str | None = None
 
@@ -110,8 +113,17 @@ def change_tokens(tokens: TokenStore, one: TokenAct) -> str:
         return tokens.make(one.name, one.expires, one.role)
     if one.act == "replace":
         return tokens.rotate(one.name)
-    tokens.revoke(one.name)
+    if one.act == "extend":
+        tokens.extend(one.name, one.expires)
+    else:
+        tokens.revoke(one.name)
     return ""
+
+
+def may_change(person: Identity, role: str, one: TokenAct) -> bool:
+    """Whether a person may do what is asked: nobody but the owner lets their own tokens live longer."""
+    is_own_end = one.act == "extend" and one.name == person.name and person.role != "owner"
+    return may_rotate(person, role, one.name) and not is_own_end
 
 
 def may_rotate(person: Identity, role: str, name: str) -> bool:

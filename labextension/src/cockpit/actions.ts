@@ -10,10 +10,16 @@ export interface IActQuestion extends Omit<IQuestion, 'act'> {
   done: string;
 }
 
-/** A question about an act that may make a token. */
+/** Whose token was made; empty if the person came without a new one. */
+export interface IMadeToken {
+  name: string;
+  token: string;
+}
+
+/** A question about an act that may make tokens. */
 export interface ITokenQuestion {
-  /** Do it; returns whose token it is, and the token, if one was made. */
-  make(service: Service, values: Record<string, string>): Promise<[name: string, token: string | null]>;
+  /** Do it, and add whose tokens were made to `made`, which has those of an earlier attempt. */
+  make(service: Service, values: Record<string, string>, made: IMadeToken[]): Promise<void>;
   /** What is announced once it is done. */
   done: string;
 }
@@ -36,19 +42,24 @@ export class Actions {
     });
   }
 
-  /** Ask once, do something that may make a token, and show the token once. */
+  /** Ask once, do something that may make tokens, and show each token once, also if a later step is refused. */
   async withToken({ make, done, ...question }: Omit<IQuestion, 'act'> & ITokenQuestion): Promise<void> {
-    const made = { name: '', token: '' };
-    const isDone = await this._ask(question, done, async values => {
-      const [name, token] = await make(this._service, values);
-      Object.assign(made, { name, token: token ?? '' });
-    });
-    const { name, token } = made;
-    if (isDone && token !== '') {
+    const made: IMadeToken[] = [];
+    const isDone = await this._ask(question, done, values => make(this._service, values, made));
+    if (!isDone && made.length > 0) {
+      this._changed();
+    }
+    const tokens = made.filter(({ token }) => token !== '');
+    const names = tokens.map(({ name }) => name).join(', ');
+    if (tokens.length > 0) {
       await ask({
-        title: trans.__('The new token of %1', name),
-        what: [trans.__('It is not shown again. Send it to %1 as you would send a password.', name)],
-        fields: [{ name: 'token', label: trans.__('Token'), value: token }],
+        title: trans._n('The new token of %2', 'The new tokens of %2', tokens.length, names),
+        what: [trans.__('It is not shown again. Send it to %1 as you would send a password.', names)],
+        fields: tokens.map(({ name, token }, index) => ({
+          name: index === 0 ? 'token' : `token-${index}`,
+          label: tokens.length === 1 ? trans.__('Token') : trans.__('Token of %1', name),
+          value: token
+        })),
         confirm: trans.__('I have copied it'),
         act: () => Promise.resolve()
       });

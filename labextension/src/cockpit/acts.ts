@@ -25,4 +25,6 @@ export type PersonAct =
 
 /** What is done about the token of a person. */
 export type TokenAct =
-  { act: 'replace' | 'revoke'; name: string } | { act: 'new'; name: string; role: string; expires: string | null };
+  | { act: 'replace' | 'revoke'; name: string }
+  | { act: 'extend'; name: string; expires: string | null }
+  | { act: 'new'; name: string; role: string; expires: string | null };

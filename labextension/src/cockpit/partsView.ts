@@ -171,7 +171,6 @@ function revoke(actions: Actions, table: string, { level, name }: IPartState): v
       } else {
         await service.act(table, { act: 'revoke', level, name });
       }
-      return [name, null];
     }
   });
 }

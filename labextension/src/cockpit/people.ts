@@ -29,8 +29,11 @@ export function addAnalyst(actions: Actions, { name: table, mode, free, parts }:
     name: 'share',
     label: isReserved ? trans.__('Ceiling, in percent') : trans.__('Cap, in percent'),
     hint: isReserved
-      ? trans.__('Of the budget, or of the project. Of the budget, %1 is left.', percentDown(free ?? 0))
-      : trans.__('Of the budget, or of the cap of the project. Empty: no cap.'),
+      ? trans.__(
+          'Of the budget, or of the project; of several people together. Of the budget, %1 is left.',
+          percentDown(free ?? 0)
+        )
+      : trans.__('Of the budget, or of the cap of the project; of several people together. Empty: no cap.'),
     value: isReserved && chosen?.free ? percentDown(chosen.free).replace('%', '') : '',
     isRequired: isReserved
   };
@@ -47,19 +50,33 @@ export function addAnalyst(actions: Actions, { name: table, mode, free, parts }:
       RECORDED()
     ],
     fields: [
-      { name: 'name', label: trans.__('Name'), hint: trans.__('Letters, digits, . _ @ and -'), isRequired: true },
+      {
+        name: 'name',
+        label: trans.__('Name'),
+        hint: trans.__('Letters, digits, . _ @ and -. Several people, separated by commas, get equal parts.'),
+        isRequired: true
+      },
       ...(projects.length > 0 ? [project] : []),
       share,
       expiresField()
     ],
     confirm: trans.__('Add'),
     done: trans.__('The analyst is added.'),
-    make: async (service, { name = '', project: of = '', share: percent = '', expires = '' }) => {
-      const amount = percent === '' ? null : { share: shareOf(percent) };
-      const act = { act: 'add_analyst' as const, name, project: of || null, amount, expires: expires || null };
-      return [name, (await service.person(table, act)).token];
+    make: async (service, { name: names = '', project: of = '', share: percent = '', expires = '' }, made) => {
+      const people = [...new Set(names.split(/[\s,;]+/).filter(name => name !== ''))];
+      const amount = percent === '' ? null : { share: partOf(percent, people.length) };
+      for (const name of people.filter(one => !made.some(known => known.name === one))) {
+        const act = { act: 'add_analyst' as const, name, project: of || null, amount, expires: expires || null };
+        made.push({ name, token: (await service.person(table, act)).token ?? '' });
+      }
     }
   });
+}
+
+/** The share of each of several people, rounded down so that all together are within the percentage. */
+function partOf(percent: string, people: number): string {
+  const share = Number(shareOf(percent));
+  return people === 1 || Number.isNaN(share) ? shareOf(percent) : String(Math.floor((1e9 * share) / people) / 1e9);
 }
 
 /** Let a removed analyst back to their own part. */
@@ -77,9 +94,9 @@ export function addAgain(actions: Actions, table: string, { name }: IPartState):
     fields: [expiresField()],
     confirm: trans.__('Add again'),
     done: trans.__('%1 is added again.', name),
-    make: async (service, { expires = '' }) => {
+    make: async (service, { expires = '' }, made) => {
       const act = { act: 'add_analyst' as const, name, project: null, amount: null, expires: expires || null };
-      return [name, (await service.person(table, act)).token];
+      made.push({ name, token: (await service.person(table, act)).token ?? '' });
     }
   });
 }
@@ -99,7 +116,9 @@ export function remove(actions: Actions, table: string, { name }: IPartState): v
     confirm: trans.__('Remove'),
     isSevere: true,
     done: trans.__('%1 is removed.', name),
-    make: async service => [name, (await service.person(table, { act: 'remove_analyst', name })).token]
+    make: async service => {
+      await service.person(table, { act: 'remove_analyst', name });
+    }
   });
 }
 
@@ -132,9 +151,9 @@ export function handOver(actions: Actions, table: string, { name, ceiling }: IPa
     confirm: trans.__('Hand over'),
     isSevere: true,
     done: trans.__('The part of %1 is handed over.', name),
-    make: async (service, { to = '', expires = '' }) => {
+    make: async (service, { to = '', expires = '' }, made) => {
       const act = { act: 'hand_over' as const, name, to, expires: expires || null };
-      return [to, (await service.person(table, act)).token];
+      made.push({ name: to, token: (await service.person(table, act)).token ?? '' });
     }
   });
 }

@@ -41,20 +41,26 @@ function holderRow(actions: Actions): IView<ITokenHolder> {
       replace(actions, holder.name);
     }
   });
+  const extend = button('dpnb-button', trans.__('Extend…'), () => {
+    if (holder) {
+      extendTokens(actions, holder);
+    }
+  });
   const revoke = button('dpnb-button', trans.__('Revoke…'), () => {
     if (holder) {
       revokeTokens(actions, holder.name);
     }
   });
   return {
-    node: element('tr', '', name, role, created, expires, element('td', 'dpnb-part-acts', rotate, revoke)),
+    node: element('tr', '', name, role, created, expires, element('td', 'dpnb-part-acts', extend, rotate, revoke)),
     update: (new_): void => {
       holder = new_;
       setText(name, holder.name);
       setText(role, holder.role);
       setText(created, moment(holder.created));
       setText(expires, holder.expires === null ? trans.__('never') : moment(holder.expires));
-      rotate.hidden = revoke.hidden = !holder.may_rotate;
+      extend.hidden = rotate.hidden = revoke.hidden = !holder.may_rotate;
+      extend.setAttribute('aria-label', trans.__('Extend the tokens of %1', holder.name));
       revoke.setAttribute('aria-label', trans.__('Revoke the tokens of %1', holder.name));
       rotate.setAttribute('aria-label', trans.__('New token for %1', holder.name));
     }
@@ -80,9 +86,34 @@ function newPerson(actions: Actions, roles: string[]): void {
     ],
     confirm: trans.__('Make a token'),
     done: trans.__('The person has a token.'),
-    make: async (service, { name = '', role = '', expires = '' }) => {
-      const made = await service.token({ act: 'new', name, role, expires: expires || null });
-      return [name, made.token];
+    make: async (service, { name = '', role = '', expires = '' }, made) => {
+      const { token } = await service.token({ act: 'new', name, role, expires: expires || null });
+      made.push({ name, token });
+    }
+  });
+}
+
+function extendTokens(actions: Actions, { name, expires }: ITokenHolder): void {
+  void actions.withToken({
+    title: trans.__('Extend the tokens of %1', name),
+    what: [
+      expires === null
+        ? trans.__('The tokens of %1 do not expire now.', name)
+        : trans.__('The last token of %1 expires %2.', name, moment(expires)),
+      trans.__('All valid tokens of %1 get the new end; notebooks and pages that use them go on.', name)
+    ],
+    fields: [
+      {
+        name: 'expires',
+        label: trans.__('The tokens expire'),
+        hint: trans.__('A date, or a period from now such as 30d. Empty: never.'),
+        value: '90d'
+      }
+    ],
+    confirm: trans.__('Extend'),
+    done: trans.__('The tokens of %1 are extended.', name),
+    make: async (service, { expires: until = '' }) => {
+      await service.token({ act: 'extend', name, expires: until || null });
     }
   });
 }
@@ -96,7 +127,9 @@ function replace(actions: Actions, name: string): void {
     ],
     confirm: trans.__('Revoke and make a new token'),
     done: trans.__('The token of %1 is replaced.', name),
-    make: async service => [name, (await service.token({ act: 'replace', name })).token]
+    make: async (service, _values, made) => {
+      made.push({ name, token: (await service.token({ act: 'replace', name })).token });
+    }
   });
 }
 
@@ -107,6 +140,8 @@ function revokeTokens(actions: Actions, name: string): void {
     confirm: trans.__('Revoke'),
     isSevere: true,
     done: trans.__('The tokens of %1 are revoked.', name),
-    make: async service => [name, (await service.token({ act: 'revoke', name })).token]
+    make: async service => {
+      await service.token({ act: 'revoke', name });
+    }
   });
 }

@@ -390,7 +390,9 @@ describe('an act', () => {
     await wait(() => expect(document.querySelector('dialog')).toBeNull());
     await act('Add analyst…', { name: 'dora', project: 'flu', share: '12.5', expires: '30d' });
     await act('Hand over the part of ana', { to: 'ed' });
-    await act('Remove ana', {});
+    named('Remove ana').click();
+    confirm().click();
+    await wait(() => expect(document.querySelector('dialog')).toBeNull());
     await act('Add bob again', {});
     expect(service.acts).toEqual([
       { act: 'add_analyst', name: 'dora', project: 'flu', amount: { share: '0.125' }, expires: '30d' },
@@ -402,6 +404,28 @@ describe('an act', () => {
     expect(['Hand over the part of bob', 'Add ana again', 'Remove bob', 'Remove flu'].map(hidden)).toEqual(
       Array(4).fill(true)
     );
+  });
+
+  it('divides what is left among several people, and shows every token although a later name is refused', async () => {
+    await open(state({ tables: [table({ mode: 'reserved', free: 0.2, parts: [part('ana')] })] }));
+    named('Add analyst…').click();
+    write('#dpnb-field-name', 'cy, dora , ed');
+    service.refuse = (body): [number, string] | null =>
+      JSON.stringify(body).includes('"dora"') ? [422, 'dora has a part'] : null;
+    confirm().click();
+    await wait(() => expect(find('.dpnb-dialog-fault').textContent).toBe('dora has a part'));
+    service.refuse = (): null => null;
+    confirm().click(); // again: cy is not added twice
+    await wait(() => expect(document.querySelectorAll('dialog input[id*=token]')).toHaveLength(3));
+    expect(texts('dialog label')).toEqual(['Token of cy', 'Token of dora', 'Token of ed']);
+    expect(service.acts.map(body => (body as { name: string }).name)).toEqual(['cy', 'dora', 'dora', 'ed']);
+    expect(service.acts).toContainEqual({
+      act: 'add_analyst',
+      name: 'ed',
+      project: null,
+      amount: { share: '0.066666666' },
+      expires: null
+    });
   });
 
   it('makes a token for a new person and revokes one', async () => {
@@ -419,6 +443,17 @@ describe('an act', () => {
     expect(service.sent.filter(({ path }) => path === '/api/tokens').map(({ body }) => body)).toEqual([
       { act: 'new', name: 'al', role: 'auditor', expires: null },
       { act: 'revoke', name: 'ana' }
+    ]);
+  });
+
+  it('extends tokens', async () => {
+    await open();
+    named('Extend the tokens of ana').click();
+    write('#dpnb-field-expires', '30d');
+    confirm().click();
+    await wait(() => expect(document.querySelector('dialog')).toBeNull());
+    expect(service.sent.filter(({ path }) => path === '/api/tokens').map(({ body }) => body)).toEqual([
+      { act: 'extend', name: 'ana', expires: '30d' }
     ]);
   });
 

@@ -16,6 +16,8 @@ export class FakeService {
   readonly sent: ISent[] = [];
   /** Statuses with which the next requests to a path are refused. */
   readonly refusals = new Map<string, [status: number, message: string]>();
+  /** With which a request with a body is refused; null if it is not. */
+  refuse: (body: unknown) => [status: number, message: string] | null = () => null;
   rows: IAuditRow[] = [];
   plans: string[] = [];
   records: IRecordsPage = { rows: 0, versions: [], backup: null, audit: null, figures: [] };
@@ -47,7 +49,7 @@ export class FakeService {
     if (path !== '/api/events') {
       this.sent.push({ path, method, body: sent, csrf });
     }
-    const refusal = this.refusals.get(path);
+    const refusal = this.refusals.get(path) ?? this.refuse(sent);
     if (refusal) {
       const [status, message] = refusal;
       return new Response(JSON.stringify({ message }), { status });
