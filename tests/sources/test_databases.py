@@ -273,6 +273,16 @@ def test_a_wrong_password_is_not_shown(postgres: Database, monkeypatch: pytest.M
     with pytest.raises(SchemaError, match="check user and password") as raised:
         postgres.read()
     assert "wrong" not in str(raised.value)
+    monkeypatch.setenv("READER_PASSWORD", databases.PASSWORD)
+    for parameters, said in (("s", "there is no such database"), ("?sslmode=require", "could not be encrypted")):
+        with pytest.raises(SchemaError, match=said):
+            read_database(DataSource(postgres.url + parameters, "visits"), WANTED)
+
+
+@pytest.mark.parametrize("scheme", ["postgresql", "mariadb"])
+def test_a_machine_that_does_not_answer_is_told_from_a_wrong_account(scheme: str) -> None:
+    with pytest.raises(SchemaError, match="no database answers there"):
+        read_database(DataSource(f"{scheme}://reader@127.0.0.1:1/hospital", "visits"), WANTED)
 
 
 # --- transactions -----------------------------------------------------------------------------------------------------

@@ -67,6 +67,10 @@ def selection(columns: str, relation: str, condition: str = "") -> str:
 
 ACCOUNT = "check user and password, in the environment, and from where the account may connect"
 TABLE = "there is no such table, or the account does not see it; write its schema before it, as in hospital.visits"
+UNREACHABLE = "no database answers there; check the machine and the port, and that a firewall lets this machine through"
+ENCRYPTION = (
+    "the connection could not be encrypted; check the parameters of the URL, such as sslmode, and the certificate"
+)
 DATABASE = "there is no such database, or the account may not use it"
 RIGHTS = (
     "the account may not read it; give it SELECT on the columns, and USAGE on the schema; a query names its columns"
@@ -81,10 +85,27 @@ REMEDIES = {
     **dict.fromkeys(("42501", "1142", "1143"), RIGHTS),
     **dict.fromkeys(("42601", "42703", "0A000", "1064", "1054"), SYNTAX),
     **dict.fromkeys(("57014", "57P01", "1969", "3024"), CANCELLED),
+    "2003": UNREACHABLE,
     "SQLITE_ERROR": f"{TABLE}; or {SYNTAX}",
     "SQLITE_CANTOPEN": "there is no such file, or the account may not read it",
 }
 """What to do, by the code of an error."""
+
+PHRASES = {
+    "password": ACCOUNT,
+    "authentication": ACCOUNT,
+    "pg_hba.conf": ACCOUNT,
+    "database": DATABASE,
+    "role": ACCOUNT,
+    "refused": UNREACHABLE,
+    "translate host": UNREACHABLE,
+    "timeout": UNREACHABLE,
+    "route": UNREACHABLE,
+    "unreachable": UNREACHABLE,
+    "SSL": ENCRYPTION,
+    "certificate": ENCRYPTION,
+}
+"""What to do about an error of libpq, which has no code where no connection was made, by a word of its message."""
 
 CONNECTING, COLUMNS, ROWS = "connecting to it", "reading its columns", "reading its rows"
 
@@ -110,7 +131,11 @@ def attempt(stage: str, work: Callable[[], T]) -> T:
     except Exception as error:  # noqa: BLE001  (drivers raise many types)
         code = code_of(error)
         shown = f" ({code})" if code else ""
-        message = f"{stage} raised {type(error).__name__}{shown}; {REMEDIES.get(code, OTHERWISE[stage])}"
+        known = [
+            words for phrase, words in PHRASES.items() if stage == CONNECTING and not code and phrase in str(error)
+        ]
+        remedy = REMEDIES.get(code) or next(iter(known), OTHERWISE[stage])
+        message = f"{stage} raised {type(error).__name__}{shown}; {remedy}"
     raise SchemaError(message)
 
 
