@@ -120,7 +120,7 @@ class Session(BaseSession):
         as the table has it; the fields of a CSV file are texts.  Required if tables differ in this.  A column of
         floating-point numbers cannot identify units.
     missing : list of str, default []
-        Only for a table that dpnb reads, as :doc:`the commands of curators </reference/commands>` and the service do:
+        Only for a table that dpnb reads, as `read_table`, :doc:`commands </reference/commands>` and the service do:
         the values that are missing, beside nulls and empty fields.  Like `outside` of a column, the list is part of the
         guarantee.
     separator, decimal, encoding, date_format : str, default ",", ".", "utf-8" and "YYYY-MM-DD"
