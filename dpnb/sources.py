@@ -36,7 +36,8 @@ def read_table(
     ----------
     source : str or path
         The file or folder; ``FILE#TABLE`` for a sheet of an Excel file or a table of a DuckDB or SQLite file, which may
-        be left out if there is one.  :doc:`/how-to/where-your-table-is` lists the formats.
+        be left out if there is one.  Or ``URL#TABLE`` or ``URL#SELECT ...`` of a database, which is read once, now.
+        :doc:`/how-to/where-your-table-is` lists the formats, and :doc:`/how-to/databases` the databases.
     schema : mapping of str to Bounded, Categories, Dates or Text, optional
         The columns to read, as `Session` takes them; without it all columns are read, of a CSV file as texts.
     privacy_unit : str, optional

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from dpnb._backends.reading import Wanted
 from dpnb._sources.cellwise import read_excel, read_sqlite
 from dpnb._sources.columnar import read_duckdb, read_feather, read_parquet
+from dpnb._sources.databases.reading import read_database
 from dpnb._sources.source import DataSource
 from dpnb._sources.statistics_file import SAS, SPSS, STATA, reader
 from dpnb._sources.text_file import read_text_table
@@ -45,13 +46,19 @@ FORMATS = (
     SourceFormat("SAS transport", reader("read_xport", SAS), (".xpt",)),
     SourceFormat("DuckDB", read_duckdb, (".duckdb", ".ddb")),
     SourceFormat("SQLite", read_sqlite, (".sqlite", ".sqlite3", ".db")),
+    SourceFormat(
+        "databases",
+        read_database,
+        schemes=("postgresql", "postgres", "mariadb", "mysql", "sqlite", "mssql", "oracle"),
+        extra="databases",
+    ),
 )
 
 _SUFFIXES = [suffix for one in FORMATS for suffix in one.suffixes]
 
 IN_WORDS = (
     f"a {', '.join(_SUFFIXES[:-1])} or {_SUFFIXES[-1]} file (.csv also compressed, as .csv.gz), or a folder of "
-    ".parquet files"
+    ".parquet files, or the URL of a database, as postgresql://host/database#table"
 )
 """What a source must be."""
 
@@ -59,7 +66,8 @@ IN_WORDS = (
 def format_of(source: DataSource) -> SourceFormat | None:
     """The format of a source, by its scheme or its suffix; None if it is none of these."""
     if source.scheme:
-        return next((one for one in FORMATS if source.scheme in one.schemes), None)
+        name = source.scheme.partition("+")[0]  # after which a driver may be named
+        return next((one for one in FORMATS if name in one.schemes), None)
     path = source.path
     if path.is_dir():
         folders = (one for one in FORMATS if one.folders and any(path.rglob(f"*{one.suffixes[0]}")))
