@@ -10,7 +10,6 @@ month and day come from the engine's own dates, the other parts of a point in ti
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import reduce
 
 import narwhals as nw
 
@@ -107,6 +106,10 @@ def _by_intervals(column: nw.Expr, starts: Sequence[int], values: Sequence[float
 # --- arithmetic that gives the same bits on every engine --------------------------------------------------------------
 
 
+EDGES_AT_ONCE = 512
+"""Edges of bins that are compared in one expression."""
+
+
 def clipped(column: nw.Expr, low: float | None, high: float | None) -> nw.Expr:
     """The number, clamped to the bounds."""
     if low is not None:
@@ -149,15 +152,26 @@ def computed(
             return quotient if node.operator == "//" else left - quotient * by
 
 
-def bin_of(column: nw.Expr, edges: tuple[float, ...], *, right: bool) -> nw.Expr:
-    """The index of the bin of each number between the outermost edges."""
-    index = reduce(
-        lambda count, edge: count + nw.when(column > edge if right else column >= edge).then(1).otherwise(0),
-        edges,
-        nw.lit(-1),
-    )
+def bin_of(
+    column: nw.Expr, edges: tuple[float, ...], materialized: Callable[[nw.Expr], nw.Expr], *, right: bool
+) -> nw.Expr:
+    """The index of the bin of each number between the outermost edges; `materialized` is as for `computed`."""
+    index = _edges_below(column, edges[:EDGES_AT_ONCE], right=right) - 1
+    for start in range(EDGES_AT_ONCE, len(edges), EDGES_AT_ONCE):
+        more = materialized(_edges_below(column, edges[start : start + EDGES_AT_ONCE], right=right))
+        index = materialized(index + more)
     at_end = (column == edges[0]) if right else (column == edges[-1])
     return nw.when(at_end).then(nw.lit(0 if right else len(edges) - 2)).otherwise(index)
+
+
+def _edges_below(column: nw.Expr, edges: Sequence[float], before: int = 0, *, right: bool) -> nw.Expr:
+    """How many edges are below each number, after those `before`.  By halves, since engines refuse deep expressions."""
+    if not edges:
+        return nw.lit(before)
+    middle = len(edges) // 2
+    is_above = column > edges[middle] if right else column >= edges[middle]
+    above = _edges_below(column, edges[middle + 1 :], before + middle + 1, right=right)
+    return nw.when(is_above).then(above).otherwise(_edges_below(column, edges[:middle], before, right=right))
 
 
 def applied(function: Function, column: nw.Expr, engine: Engine) -> nw.Expr:

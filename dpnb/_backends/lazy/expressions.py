@@ -282,7 +282,7 @@ class NarwhalsEvaluator(Evaluation[nw.Expr, NumberColumn, nw.Expr]):
 
     def _bins(self, numbers: NumberColumn, edges: tuple[float, ...], right: bool) -> nw.Expr:
         inside = numbers.present & (numbers.value >= edges[0]) & (numbers.value <= edges[-1])
-        index = arithmetic.bin_of(numbers.value, edges, right=right)
+        index = arithmetic.bin_of(numbers.value, edges, self.materialized, right=right)
         return self.materialized(nw.when(inside).then(index).otherwise(nw.lit(-1)).cast(nw.Int64))
 
     def _steps_at(self, numbers: NumberColumn, low: int, high: int, step: int) -> nw.Expr:

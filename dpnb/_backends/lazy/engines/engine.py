@@ -226,11 +226,14 @@ def toward_zero(column: nw.Expr, low: float) -> nw.Expr:
     return (below if low >= 0 else nw.when(column < 0).then(-((-column).floor())).otherwise(below)).cast(nw.Int64)
 
 
-def folded(limbs: Sequence[Any]) -> Any:
-    """The state of the hash after some limbs, in native expressions: narwhals' remainder repeats its operand."""
-    state = limbs[0] % PRIME + (MULTIPLIER + 1)
-    for limb in limbs[1:]:
-        state = state % PRIME * MULTIPLIER + limb % PRIME + 1
+def folded(limbs: Sequence[Any], before: Any = None) -> Any:
+    """The state of the hash after some limbs, in native expressions: narwhals' remainder repeats its operand.
+
+    `before` is the state after earlier limbs.
+    """
+    state = before
+    for limb in limbs:
+        state = (MULTIPLIER if state is None else state % PRIME * MULTIPLIER) + limb % PRIME + 1
     return state % PRIME
 
 

@@ -123,7 +123,7 @@ class GuardedPostgreSQL(GuardedSql, PostgresCompiler):  # type: ignore[misc]
         return self.written(f"CASE WHEN {inside} THEN {to_micros} END", a=arg)
 
     def write_date_of_days(self, op: Any, *, arg: Any) -> Any:
-        days = self._limited(op.arg.dtype, arg, 700_000.0)
+        days = self._limited(op.arg.dtype, arg, 3_000_000.0)
         return self.written("CAST('1970-01-01' AS DATE) + CAST({a} AS INT)", a=days)
 
     def _part(self, part: str, arg: Any) -> Any:
@@ -174,7 +174,7 @@ class PostgreSQL(SqlEngine):
         names = ", ".join(sge.to_identifier(name, quoted=True).sql("postgres") for name in ("pg_catalog", *schemas))
         self._address = {**users.info.get_parameters(), "password": users.info.password}
         timeouts = ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout")  # can depend on rows
-        self._settings = {"search_path": names, "jit": "off", "timezone": "'UTC'", **dict.fromkeys(timeouts, "0")}
+        self._settings = {"search_path": names, "jit": "off", "timezone": "'UTC'", "standard_conforming_strings": "on", **dict.fromkeys(timeouts, "0")}
         return self._opened_connection()
 
     def _opened_connection(self) -> Any:

@@ -46,6 +46,12 @@ from dpnb.schema import Schema
 
 _compiling = threading.Lock()
 
+HASHED_AT_ONCE = 4
+"""Columns that one expression of a hash has; SQLite's parser allows few levels, and Ibis not a thousand."""
+
+STEP = "dpnb_step_"
+"""Names of steps begin so, and those of tables do not: a step would take the place of a table of its name."""
+
 
 class SqlEngine(Engine):
     """Tables of one database, on a connection of their own, in one read-only transaction for each answer."""
@@ -92,6 +98,8 @@ class SqlEngine(Engine):
         if self._connection is None:
             self._connection = self.connect(native)
         for table in native.op().find(ops.DatabaseTable):
+            if table.name.lower().startswith(STEP):
+                raise SchemaError(f"table: its name must not begin with {STEP}, as those of dpnb's own queries do")
             if not self.is_stored(table):
                 raise SchemaError(
                     f"table: must be stored in {self.label}, and visible on other connections; a view can fail for "
@@ -125,7 +133,7 @@ class SqlEngine(Engine):
         return self._table(_SqlStep(query, frozenset(), is_table=True), types)
 
     def _new_name(self) -> str:
-        return f"step{next(self._numbers)}"
+        return f"{STEP}{next(self._numbers)}"
 
     def planned(self, frame: LazyFrame) -> LazyFrame:
         steps, last, used = self._compiled(frame)
@@ -156,8 +164,10 @@ class SqlEngine(Engine):
 
     def row_hash(self, frame: LazyFrame, columns: Sequence[str], to: str) -> LazyFrame:
         native = frame.to_native()
-        limbs = [limb for column in columns for limb in (native[column] // LIMB, native[column] % LIMB)]
-        native = native.mutate(**{to: folded(limbs)})
+        for start in range(0, len(columns), HASHED_AT_ONCE):
+            some = columns[start : start + HASHED_AT_ONCE]
+            limbs = [limb for column in some for limb in (native[column] // LIMB, native[column] % LIMB)]
+            native = native.mutate(**{to: folded(limbs, native[to] if start else None)})
         return opened(native.mutate(**{to: squared(native[to])}))
 
     def collected(self, frame: LazyFrame) -> dict[str, NDArray[Any]]:

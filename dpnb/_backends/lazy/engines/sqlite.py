@@ -190,6 +190,8 @@ class SQLite(SqlEngine):
         weakref.finalize(self, connection.close)
         for name, (arguments, function) in FUNCTIONS.items():
             connection.create_function(name, arguments, function, deterministic=True)
+        if connection.execute("PRAGMA encoding").fetchone() != ("UTF-8",):
+            raise SchemaError("SQLite: the encoding of the database must be UTF-8, in which its texts are read")
         if sqlite3.sqlite_version_info < (3, 35) or not _has_functions(connection):
             raise SchemaError("SQLite: must be of version 3.35 or newer, and have mathematical functions")
         return connection
