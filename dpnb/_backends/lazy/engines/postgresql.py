@@ -158,12 +158,34 @@ class GuardedPostgreSQL(GuardedSql, PostgresCompiler):  # type: ignore[misc]
         return self.written("STRPOS({a}, {b}) > 0", a=haystack, b=needle)
 
 
+IS_COMPUTED = """
+WITH RECURSIVE tables(id) AS (
+    SELECT CAST(to_regclass(%s) AS oid) UNION SELECT inhrelid FROM pg_inherits JOIN tables ON inhparent = id
+)
+SELECT bool_or(
+    relkind NOT IN ('r', 'p', 'm') OR relpersistence = 't' OR row_security_active(oid)
+    OR EXISTS (SELECT FROM pg_attribute WHERE attrelid = oid AND attgenerated = 'v')
+) FROM tables JOIN pg_class ON oid = id
+"""
+"""Whether rows of a table, or of one of its partitions, are computed when they are read, or chosen by a policy."""
+
+TYPES = """
+SELECT attname, CAST(atttypid AS int8), atttypmod FROM pg_attribute
+WHERE attrelid = to_regclass(%s) AND attname = ANY(%s) ORDER BY attname
+"""
+
+
 class PostgreSQL(SqlEngine):
     """Tables of PostgreSQL."""
 
     name, label = "postgresql", "PostgreSQL"
     compiler = GuardedPostgreSQL()
     fence = ("", " OFFSET 0")
+
+    def attach(self, native: Any) -> None:
+        """Also end the transaction in which the table was described."""
+        super().attach(native)
+        self._connection.rollback()
 
     def connect(self, native: Any) -> Any:
         users = native.get_backend().con
@@ -174,7 +196,13 @@ class PostgreSQL(SqlEngine):
         names = ", ".join(sge.to_identifier(name, quoted=True).sql("postgres") for name in ("pg_catalog", *schemas))
         self._address = {**users.info.get_parameters(), "password": users.info.password}
         timeouts = ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout")  # can depend on rows
-        self._settings = {"search_path": names, "jit": "off", "timezone": "'UTC'", "standard_conforming_strings": "on", **dict.fromkeys(timeouts, "0")}
+        self._settings = {
+            "search_path": names,
+            "jit": "off",
+            "timezone": "'UTC'",
+            "standard_conforming_strings": "on",
+            **dict.fromkeys(timeouts, "0"),
+        }
         return self._opened_connection()
 
     def _opened_connection(self) -> Any:
@@ -199,13 +227,12 @@ class PostgreSQL(SqlEngine):
         if any(isinstance(constant, str) and "\0" in constant for constant in constants):
             raise UnsupportedError("a text with a null byte: no text of PostgreSQL has one; leave it out")
 
-    def is_stored(self, table: ops.DatabaseTable) -> bool:
+    def description(self, table: ops.DatabaseTable) -> str | None:
         parts = [part for part in (table.namespace.database, table.name) if part]
         name = ".".join(sge.to_identifier(part, quoted=True).sql("postgres") for part in parts)
-        query = "SELECT relkind IN ('r', 'p', 'm') AND relpersistence <> 't' FROM pg_class WHERE oid = to_regclass(%s)"
-        found = self._connection.execute(query, (name,)).fetchone()
-        self._connection.rollback()
-        return found is not None and bool(found[0])
+        if self._connection.execute(IS_COMPUTED, (name,)).fetchone() != (False,):
+            return None
+        return str(self._connection.execute(TYPES, (name, list(table.schema))).fetchall())
 
     def begin(self) -> None:
         import psycopg

@@ -68,6 +68,7 @@ class SqlEngine(Engine):
         self._numbers = itertools.count()
         self._connection: Any = None
         self._is_reading = False
+        self._described: dict[ops.DatabaseTable, str | None] = {}
         self._tables: dict[str, _SqlStep] = {}
         """By their names, in an order in which each refers to earlier ones: tables of the session and of public values,
         and the steps of what many queries begin with."""
@@ -77,8 +78,8 @@ class SqlEngine(Engine):
         """A connection to the database of a table, of which nobody else changes the settings."""
 
     @abstractmethod
-    def is_stored(self, table: ops.DatabaseTable) -> bool:
-        """Whether the rows of a table are stored, and not computed when it is read."""
+    def description(self, table: ops.DatabaseTable) -> str | None:
+        """The types of a table's columns, if its rows are stored, and not computed when it is read."""
 
     @abstractmethod
     def source(self, table: str, schema: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -100,10 +101,12 @@ class SqlEngine(Engine):
         for table in native.op().find(ops.DatabaseTable):
             if table.name.lower().startswith(STEP):
                 raise SchemaError(f"table: its name must not begin with {STEP}, as those of dpnb's own queries do")
-            if not self.is_stored(table):
+            self._described[table] = self.description(table)
+            if self._described[table] is None:
                 raise SchemaError(
-                    f"table: must be stored in {self.label}, and visible on other connections; a view can fail for "
-                    "some rows; write its result into a table, and pass that"
+                    f"table: must be stored in {self.label}, and visible on other connections; a view, a foreign "
+                    "table or a policy of row security can fail for some rows; write its result into a table, and pass "
+                    "that"
                 )
 
     def opened(self, native: Any) -> LazyFrame:
@@ -209,6 +212,8 @@ class SqlEngine(Engine):
         self.begin()
         self._is_reading = True
         try:
+            if any(self.description(table) != found for table, found in self._described.items()):
+                raise SchemaError("table: it was dropped or altered in the database; open another session")
             return work()
         finally:
             self._is_reading = False

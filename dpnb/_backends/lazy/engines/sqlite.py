@@ -196,10 +196,11 @@ class SQLite(SqlEngine):
             raise SchemaError("SQLite: must be of version 3.35 or newer, and have mathematical functions")
         return connection
 
-    def is_stored(self, table: ops.DatabaseTable) -> bool:
+    def description(self, table: ops.DatabaseTable) -> str | None:
+        """Of the types nothing: each value has its own."""
         query = "SELECT 1 FROM main.sqlite_master WHERE name = ? AND type = 'table' AND rootpage > 0"
         is_main = table.namespace.database in (None, "main") and table.namespace.catalog is None
-        return is_main and self._connection.execute(query, (table.name,)).fetchone() is not None
+        return "stored" if is_main and self._connection.execute(query, (table.name,)).fetchone() else None
 
     def files(self, native: Any) -> Paths:
         file, log = Path(self._file), Path(f"{self._file}-wal")
