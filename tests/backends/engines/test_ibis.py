@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ import dpnb
 from backends.engines.database_tables import PostgreSQLTables, SQLiteTables, kinds_of, rows_of
 from contracts.engines import QUESTIONS, SCHEMA, TABLE, UNITS, compiled, same
 from dpnb._backends import MemoryBackend, opened
+from dpnb._backends.lazy.engines.postgresql import PostgreSQL
 from dpnb._backends.lazy.engines.sqlite import SQLite
 from dpnb.session.snapshot import snapshot
 
@@ -101,6 +104,75 @@ def test_a_view_is_refused(in_sqlite: SQLiteTables) -> None:
     in_sqlite.execute(f"create view computed as select who, abs(x) as x from {table.get_name()}")
     with pytest.raises(dpnb.errors.SchemaError, match="must be stored in SQLite"):
         session(in_sqlite.backend.table("computed"))
+
+
+def test_a_database_whose_texts_are_not_in_utf_8_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "wide.sqlite"
+    with closing(sqlite3.connect(file)) as connection:
+        connection.executescript("pragma encoding = 'UTF-16'; create table visits (who integer, x real)")
+    backend = ibis.sqlite.connect(file)
+    with pytest.raises(dpnb.errors.SchemaError, match="must be UTF-8"):
+        session(backend.table("visits"))
+    backend.disconnect()
+
+
+def test_a_table_with_the_name_of_a_step_is_refused(in_sqlite: SQLiteTables) -> None:
+    in_sqlite.execute("create table dpnb_step_1 (who integer, x real)")
+    with pytest.raises(dpnb.errors.SchemaError, match="must not begin with dpnb_step_"):
+        session(in_sqlite.backend.table("dpnb_step_1"))
+
+
+def test_many_columns_and_edges_are_no_deep_query(in_sqlite: SQLiteTables) -> None:
+    """SQLite allows a hundred levels, and each column is two parts of the hash of a row."""
+    wide = VISITS.assign(**{f"x{place}": VISITS["x"] for place in range(30)})
+    schema = {name: dpnb.Bounded(0, 6) for name in wide if name != "who"}
+    edges = np.linspace(0, 6, 1201).tolist()
+
+    def counts(table: Any) -> Any:
+        made = dpnb.Session(
+            table,
+            name="wide",
+            privacy_unit="who",
+            max_rows_per_unit=2,
+            schema=schema,
+            budget=dpnb.Budget.gdp(1),
+            ledger=":memory:",
+            not_private_test_seed=1,
+        )
+        return made.frame.groupby(dpnb.cut(made.frame["x"], edges)).size().release(mu=1).estimate
+
+    assert np.array_equal(counts(in_sqlite.table(kinds_of(wide), rows_of(wide))), counts(wide))
+
+
+ODD = ['a"b', "it's", "back\\slash", "100%s", "{i}", "{0}", ":k", "?", "m;--", "two\nlines", "e\u0301", "$1"]
+
+
+def odd_answers(tables: SQLiteTables | PostgreSQLTables, make: str) -> list[int]:
+    """How many rows have each odd text, in a column whose name is odd too."""
+    tables.execute(make)
+    table = tables.backend.table("odd {i} %s \\")
+    made = dpnb.Session(
+        table.filter(table["c'{i}\\"] != "{"),
+        name="odd",
+        budget=dpnb.Budget.gdp(1000),
+        schema={"c'{i}\\": dpnb.Text()},
+        ledger=":memory:",
+    )
+    column = made.frame["c'{i}\\"]
+    found = (made.frame[(column == odd) | column.str.startswith(f"{odd}!")].count() for odd in ODD)
+    return [round(float(query.release(mu=99).estimate)) for query in found]
+
+
+def odd_table() -> str:
+    rows = ", ".join("('{0}'), ('{0}!')".format(odd.replace("'", "''")) for odd in ODD)
+    name = '"odd {i} %s \\"'
+    return f"""create table {name} ("c'{{i}}\\" text); insert into {name} values {rows}"""
+
+
+def test_names_and_texts_are_quoted_in_sqlite(in_sqlite: SQLiteTables) -> None:
+    create, insert = odd_table().split("; ", 1)
+    in_sqlite.execute(create)
+    assert odd_answers(in_sqlite, insert) == [2] * len(ODD)
 
 
 def test_other_databases_are_refused_by_name(in_sqlite: SQLiteTables, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -252,9 +324,63 @@ class TestOnAServer:
         table = in_postgresql.table(kinds_of(VISITS), rows_of(VISITS))
         made = session(table)
         in_postgresql.execute(f"drop table {table.get_name()}")
-        with pytest.raises(dpnb.errors.ExecutionError) as caught:
+        with pytest.raises(dpnb.errors.SchemaError, match="dropped or altered") as caught:
             summed(made)
+        assert not made.ledger.charges()
         assert not any(databases.PASSWORD in text for text in (str(caught.value), repr(made), str(made.explain())))
+
+    def test_names_and_texts_are_quoted_whatever_the_roles_settings(self, in_postgresql: PostgreSQLTables) -> None:
+        in_postgresql.execute(f"alter role {databases.READER} set standard_conforming_strings = off")
+        try:
+            assert odd_answers(in_postgresql, odd_table()) == [2] * len(ODD)
+        finally:
+            in_postgresql.execute(f"alter role {databases.READER} reset all")
+
+    @pytest.mark.parametrize(
+        "makes",
+        [
+            "create table computed (who bigint, x float); alter table computed enable row level security; "
+            "create policy failing on computed using (1 / x > 0)",
+            "create extension file_fdw; create server files foreign data wrapper file_fdw; "
+            "create table computed (who bigint, x float); "
+            "create foreign table part () inherits (computed) server files options (filename '/dev/null')",
+        ],
+        ids=["by a policy", "in a part"],
+    )
+    def test_rows_that_are_computed_are_refused(self, makes: str, in_postgresql: PostgreSQLTables) -> None:
+        in_postgresql.execute(f"drop view if exists computed cascade; {makes}")
+        try:
+            with pytest.raises(dpnb.errors.SchemaError, match="must be stored in PostgreSQL"):
+                session(in_postgresql.backend.table("computed"))
+        finally:
+            in_postgresql.execute("drop table computed cascade")
+
+    def test_a_column_of_another_type_is_refused_before_the_charge(self, in_postgresql: PostgreSQLTables) -> None:
+        """The conversion of a text that is no number is an error."""
+        table = in_postgresql.table(kinds_of(VISITS), rows_of(VISITS))
+        made = session(table)
+        in_postgresql.execute(f"alter table {table.get_name()} alter x type text using 'none'")
+        with pytest.raises(dpnb.errors.SchemaError, match="dropped or altered"):
+            summed(made)
+        assert not made.ledger.charges()
+
+    def test_a_connection_lost_in_a_query_takes_its_charge_up(
+        self, in_postgresql: PostgreSQLTables, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        made = session(in_postgresql.table(kinds_of(VISITS), rows_of(VISITS)))
+        own = made._core.tables.opened.engine._connection.info.backend_pid
+        with monkeypatch.context() as patch:
+            fetched = PostgreSQL.fetched
+
+            def lost(self: PostgreSQL, sql: str) -> Any:
+                in_postgresql.execute(f"select pg_terminate_backend({own})")
+                return fetched(self, sql)
+
+            patch.setattr(PostgreSQL, "fetched", lost)
+            with pytest.raises(dpnb.errors.ExecutionError, match="uses the same charge"):
+                summed(made)
+        assert summed(made) == summed(session(VISITS))
+        assert len(made.ledger.charges()) == 1
 
     def test_texts_that_a_collation_calls_equal_are_different(self, in_postgresql: PostgreSQLTables) -> None:
         in_postgresql.execute("create collation ci (provider = icu, locale = 'und-u-ks-level2', deterministic = false)")
