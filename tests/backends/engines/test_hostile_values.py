@@ -160,6 +160,53 @@ def test_no_value_is_an_error_in_sqlite(some: tuple[str, ...], in_sqlite: SQLite
     assert answers(mixed(in_sqlite), asked) == answers(USUAL, asked)
 
 
+ASKED_OF_PAIRS: tuple[Ask, ...] = (
+    lambda pairs: (pairs["x_x"] * pairs["x_y"] * 1e-99).sum(),
+    lambda pairs: (pairs["x_x"] / (pairs["y_y"] + 1e-90)).clip(0, 1).sum(),
+    lambda pairs: pairs[pairs["t_x"].str.upper() == "BOB"].groupby("c_y").size(),
+    lambda pairs: pairs["d_x"].dt.year.sum(),
+)
+
+
+def refuse_nothing_of_pairs(left: Any, right: Any) -> None:
+    """Each question about the rows that one unit has in two tables is answered."""
+    made = dpnb.Session(
+        {"a": left, "b": right},
+        name="pairs",
+        privacy_unit="pid",
+        max_rows_per_unit=2,
+        schema={"a": dict(SCHEMA), "b": dict(SCHEMA)},
+        budget=dpnb.Budget.gdp(1),
+        ledger=":memory:",
+    )
+    pairs = made.table("a").merge(made.table("b"), on="pid")
+    for ask in ASKED_OF_PAIRS:
+        ask(pairs).release(mu=0.1)
+
+
+def test_no_pair_of_rows_is_an_error_in_sqlite(in_sqlite: SQLiteTables) -> None:
+    refuse_nothing_of_pairs(mixed(in_sqlite), mixed(in_sqlite))
+
+
+@pytest.mark.databases
+@pytest.mark.slow
+def test_no_pair_of_rows_is_an_error_in_postgresql(in_postgresql: PostgreSQLTables) -> None:
+    left, right = (
+        in_postgresql.table({name: columns[name][0] for name in USUAL}, hostile(columns))
+        for columns in (POSTGRESQL, OTHER_TYPES)
+    )
+    refuse_nothing_of_pairs(left, right)
+
+
+def test_a_text_of_more_than_a_mebibyte_is_missing(in_sqlite: SQLiteTables) -> None:
+    """The steps of a query keep copies of all texts, and a row of a step has at most a gigabyte."""
+    table = in_sqlite.table({"c": "text"}, [("a",), ("b" * (2**20 + 1),)])
+    made = dpnb.Session(
+        table, name="long", schema={"c": dpnb.Text()}, budget=dpnb.Budget.gdp(300), ledger=":memory:"
+    )
+    assert round(float(made.frame["c"].notna().sum().release(mu=99).estimate)) == 1
+
+
 def unguarded_operand(self: Any, dtype: Any, number: Any, most: float = 0.0) -> Any:
     return number
 

@@ -46,7 +46,7 @@ from dpnb.schema import Schema
 
 _compiling = threading.Lock()
 
-HASHED_AT_ONCE = 4
+HASHED_AT_ONCE = 8
 """Columns that one expression of a hash has; SQLite's parser allows few levels, and Ibis not a thousand."""
 
 STEP = "dpnb_step_"
