@@ -35,9 +35,11 @@ def with_snapshots(
             "any more, and the database may have changed; nothing was charged; put the folder back from a copy, or "
             "give another version, for which the database is read again"
         )
+    named = [one.words for one in databases.values()]
+    if not snapshot.is_taken:  # said first, since a lock on the table lets the reading wait
+        log("snapshot_begun", table=settings.name, version=snapshot.version, sources=named)
     if snapshot.take(databases, declared.wanted, f"{settings.place}: data"):
-        named = [one.words for one in databases.values()]
-        log("snapshot_taken", table=settings.name, version=snapshot.version, sources=named)
+        log("snapshot_taken", table=settings.name, version=snapshot.version)
     return {**sources, **snapshot.files(databases, declared.wanted)}, snapshot.taken_at()
 
 
