@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from contextlib import suppress
@@ -30,6 +31,9 @@ MOST_CHARACTERS = 50_000
 
 NICE = 10
 """By how much an audit yields to the requests of analysts."""
+
+ENVIRONMENT = re.compile(r"PATH|HOME|TMPDIR|TZ|LANG|LC_\w+|LD_\w+|PYTHON\w*|VIRTUAL_ENV")
+"""What an audit gets of the environment: never tokens, and never the credentials of databases."""
 
 FINE, PROBLEMS = 0, 1
 """The exit codes of an audit that came to its end."""
@@ -86,6 +90,7 @@ async def _audited(path: str) -> tuple[int, str]:
         stdout=PIPE,
         stderr=PIPE,
         cwd=Path(__file__).parents[3],
+        env={name: value for name, value in os.environ.items() if ENVIRONMENT.fullmatch(name)},
         start_new_session=True,  # a Ctrl-C in the terminal of the service is for the service
     )
     try:
