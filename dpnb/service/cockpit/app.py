@@ -27,7 +27,7 @@ from dpnb._protocol.curation import TableState
 from dpnb.copying import NotCopyable
 from dpnb.errors import DpnbError
 from dpnb.ledger import node_of
-from dpnb.service.access.tokens import AUDITORS, CURATORS, MONITORS, Identity, Role
+from dpnb.service.access.tokens import AUDITORS, CURATORS, MONITORS, Identity, Role, StoredToken
 from dpnb.service.app import Service
 from dpnb.service.cockpit.audits import Audits
 from dpnb.service.cockpit.page import DOCUMENT, Live, read_static
@@ -215,10 +215,7 @@ class Cockpit(NotCopyable):
                 role=person.role,
                 may_act=may_act,
                 tables=views,
-                tokens=[
-                    TokenHolder(one.name, one.role, one.created, one.expires, may_rotate(person, one.role, one.name))
-                    for one in holders
-                ],
+                tokens=[_holder(person, one) for one in holders],
             )
         )
 
@@ -314,6 +311,11 @@ def table_view(table: OpenTable) -> TableState:
         return described(table, str(error))
     is_long = state.running is not None and state.running.seconds >= LONG_SECONDS
     return state if is_long else msgspec.structs.replace(state, running=None)
+
+
+def _holder(reader: Identity, one: StoredToken) -> TokenHolder:
+    may_extend = may_change(reader, one.role, TokenAct(one.name, "extend"))
+    return TokenHolder(one.name, one.role, one.created, one.expires, may_rotate(reader, one.role, one.name), may_extend)
 
 
 def version_of(served: ServedTable) -> str:

@@ -1,22 +1,32 @@
 import type { Actions } from './actions';
 import type { Act } from './acts';
-import { amountFields, amountOf, percentOf, shareOf } from './amounts';
+import { amountFields, amountOf, type Components, percentOf, shareOf } from './amounts';
 import type { IField } from './dialog';
-import type { IPartState } from '../protocol/curation';
+import type { IAmount, IPartState } from '../protocol/curation';
 import { trans } from '../translation';
 
 /** Ask for another cap: in percent, in exact amounts, or none. */
 export function moveCap(actions: Actions, table: string, part: IPartState): void {
   const { name } = part;
+  const fields = fieldsOf(part);
   void actions.table(table, {
     title: trans.__('Move the cap of %1', name),
     what: [
       trans.__('From now on %1 can be charged at most this amount in total, within %2.', name, within(part)),
       trans.__('What was charged stays charged. Earlier approvals of requests end.')
     ],
-    fields: fieldsOf(part),
+    fields,
     confirm: trans.__('Move the cap'),
-    act: values => actOf(part, values),
+    act: values => {
+      if (
+        fields.every(
+          ({ name: of, value, when = ['kind', values.kind] }) => when[1] !== values.kind || values[of] === value
+        )
+      ) {
+        throw new Error(trans.__('This is the cap as it is. Write another one, or cancel.')); // rounded, so not sent
+      }
+      return actOf(part, values);
+    },
     done: trans.__('The cap of %1 is moved.', name)
   });
 }
@@ -34,7 +44,7 @@ function fieldsOf(part: IPartState): IField[] {
       ['exact', trans.__('In exact amounts')],
       ['none', ceiling === null ? trans.__('No cap but the budget') : trans.__('No cap but the ceiling')]
     ],
-    value: cap === null ? 'none' : 'percent'
+    value: cap === null ? 'none' : share === null ? 'exact' : 'percent'
   };
   const percent: IField = {
     name: 'percent',
@@ -59,10 +69,8 @@ function actOf(part: IPartState, values: Record<string, string>): Act {
   if (values.kind === 'none') {
     return { ...act, cap: null };
   }
-  const share = shareOf(values.percent ?? '');
-  const amount = amountOf(values);
-  const isBelow =
-    values.kind === 'percent' ? Number(share) < spentShare : Number(amount.mu ?? '0') < Number(spent.mu ?? '0');
+  const wanted = values.kind === 'percent' ? { share: shareOf(values.percent ?? '') } : amountOf(values);
+  const isBelow = 'share' in wanted ? Number(wanted.share) < spentShare : isLess(wanted, spent);
   if (isBelow) {
     throw new Error(
       trans.__(
@@ -72,5 +80,11 @@ function actOf(part: IPartState, values: Record<string, string>): Act {
       )
     );
   }
-  return { ...act, cap: values.kind === 'percent' ? { share } : amount };
+  return { ...act, cap: wanted };
 }
+
+/** Whether a component is less than what is spent, which is rounded up: by more than a rounding. */
+const isLess = (wanted: Components, spent: IAmount): boolean =>
+  (['mu', 'discovery_delta', 'pure_epsilon'] as const).some(
+    name => Number(wanted[name] ?? '0') < (1 - 1e-9) * Number(spent[name] ?? '0')
+  );

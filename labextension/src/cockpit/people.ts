@@ -75,8 +75,8 @@ export function addAnalyst(actions: Actions, { name: table, mode, free, parts }:
 
 /** The share of each of several people, rounded down so that all together are within the percentage. */
 function partOf(percent: string, people: number): string {
-  const share = Number(shareOf(percent));
-  return people === 1 || Number.isNaN(share) ? shareOf(percent) : String(Math.floor((1e9 * share) / people) / 1e9);
+  const share = shareOf(percent);
+  return people === 1 ? share : String(Math.floor((1e9 * Number(share)) / people) / 1e9);
 }
 
 /** Let a removed analyst back to their own part. */
