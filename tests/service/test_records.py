@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -13,9 +15,11 @@ import dpnb
 from dpnb._request import Release, RequestBudget
 from dpnb._target import Target
 from dpnb.curator.disclosure import verify
+from dpnb.ledger import Ledger
 from dpnb.service.cockpit import audits
 from dpnb.service.configuration.parts import AmountSettings, DivisionSettings, PartSettings
 from dpnb.session.backup import back_up
+from dpnb.session.disclosure.building import report_about
 from service.cockpits import ACTS, LOG, Browser, Opened, built, run_cockpit
 from service.served import SECRET, open_people
 from service.test_cockpit import PARTS, part_of, requested
@@ -160,6 +164,31 @@ def test_the_statement_of_one_analyst_is_about_that_part_alone(tmp_path: Path) -
         assert verify(str(tmp_path / "ana.json"), str(tmp_path / "people.dpnb")).is_fine
         assert "cleo" in (await browser.get(f"{STATEMENT}?format=json")).text  # the control
         assert (await browser.get(f"{STATEMENT}?format=json&analyst=nobody")).status_code == 422
+
+    run_cockpit(tmp_path, scenario, division=PARTS)
+
+
+WRITE = "import sqlite3, sys; sqlite3.connect(sys.argv[1], timeout=0).execute('BEGIN IMMEDIATE')"
+
+
+def test_a_statement_lets_no_other_process_write_into_a_charge(tmp_path: Path) -> None:
+    async def scenario(opened: Opened) -> None:
+        await opened.served.post(opened.served.count("a"))
+        ledger = opened.served.session.ledger
+
+        def refusal() -> str:
+            command = [sys.executable, "-I", "-c", WRITE, ledger.path]
+            return subprocess.run(command, capture_output=True, text=True, check=False).stderr
+
+        assert refusal() == ""
+        for read, is_locked in (
+            (lambda: report_about(ledger, "ana"), True),
+            (lambda: Ledger.read_only_copy(ledger.path).close(), False),  # the control
+        ):
+            with ledger.transaction():
+                ledger._file.run("UPDATE head SET id = id")
+                read()
+                assert ("database is locked" in refusal()) == is_locked
 
     run_cockpit(tmp_path, scenario, division=PARTS)
 

@@ -42,7 +42,7 @@ from dpnb.service.monitoring.log import log, log_login
 from dpnb.service.network.http import client_of, keep_connection, read_body
 from dpnb.service.opening import OpenTable
 from dpnb.service.served import ServedTable
-from dpnb.session.disclosure.building import report_of, report_of_ledger
+from dpnb.session.disclosure.building import report_about
 from dpnb.wire.acts import ACTS, PERSON_ACTS
 from dpnb.wire.limits import MAX_INTEGER, MAX_SHOWN, WireError
 
@@ -200,8 +200,9 @@ class Cockpit(NotCopyable):
     def _version(self) -> str:
         tokens = " ".join(f"{one.hash} {one.expires}" for one in self._service.tokens.holders())
         tables = list(self._service.tables.values())
-        audits = [f"{self._audits.last(served.table.name)}" for served in tables]
-        return "\n".join([tokens, *map(version_of, tables), *audits])
+        audits = [self._audits.last(served.table.name) for served in tables]
+        audited = [f"{one.begun} {one.ended}" for one in audits if one is not None]
+        return "\n".join([tokens, *map(version_of, tables), *audited])
 
     async def _state(self, request: HttpRequest, person: Identity, is_valid: Callable[[], bool]) -> Response:
         may_act = person.role in CURATORS
@@ -231,9 +232,9 @@ class Cockpit(NotCopyable):
         table, form = self._served(request).table, request.query_params.get("format", "html")
         if form not in FORMATS:
             raise HTTPException(400, "format: must be html or json.")
-        analyst, ledger = request.query_params.get("analyst", "")[:MAX_SHOWN], table.session.ledger
-        make = partial(report_of, ledger.path, analyst) if analyst else partial(report_of_ledger, ledger)
-        report = await asyncio.to_thread(make)
+        analyst = request.query_params.get("analyst", "")[:MAX_SHOWN]
+        # Not from its file: closing that would end the locks with which the ledger is being written.
+        report = await asyncio.to_thread(report_about, table.session.ledger, analyst or None)
         log("statement", actor=person.name, role=person.role, table=table.name, about=analyst, page="cockpit")
         text = await asyncio.to_thread(report.to_html if form == "html" else report.to_json)
         return Response(text, headers={"Content-Disposition": "attachment"}, media_type="text/plain; charset=utf-8")
