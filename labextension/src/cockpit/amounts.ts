@@ -44,9 +44,9 @@ export const percentOf = (share: number): string => String(Number((100 * share).
 
 /** A percentage that a reader has written, as exactly that share. */
 export function shareOf(percent: string): string {
-  const [, digits = ''] = /^(\d+(?:[.,]\d+)?)\s*%?$/.exec(percent) ?? [];
-  if (digits === '') {
-    throw new Error(trans.__('The percentage must be a number such as 12.5.')); // 1/3 would be a third as a share
+  const digits = /^(\d+(?:[.,]\d+)?)\s*%?$/.exec(percent)?.[1]?.replace(',', '.') ?? '0';
+  if (!(Number(digits) > 0 && Number(digits) <= 100)) {
+    throw new Error(trans.__('The percentage must be a number above 0 and at most 100, such as 12.5.'));
   }
-  return `${digits.replace(',', '.')}e-2`;
+  return `${digits}e-2`;
 }

@@ -12,7 +12,7 @@ export function moveCap(actions: Actions, table: string, part: IPartState): void
   void actions.table(table, {
     title: trans.__('Move the cap of %1', name),
     what: [
-      trans.__('From now on %1 can be charged at most this amount in total, within %2.', name, within(part)),
+      trans.__('From now on %1 can be charged at most this amount in total, within %2.', name, outerOf(part)),
       trans.__('What was charged stays charged. Earlier approvals of requests end.')
     ],
     fields,
@@ -31,18 +31,23 @@ export function moveCap(actions: Actions, table: string, part: IPartState): void
   });
 }
 
-const within = ({ ceiling, of }: IPartState): string =>
-  ceiling === null ? trans.__('the budget') : trans.__('the ceiling %1', of.words);
+/** What limits the part beside its cap. */
+function outerOf({ ceiling, project }: IPartState): string {
+  if (ceiling !== null) {
+    return trans.__('the ceiling %1', ceiling.words);
+  }
+  return project === null ? trans.__('the budget') : trans.__('the limits of %1', project);
+}
 
 function fieldsOf(part: IPartState): IField[] {
-  const { cap, cap_share: share, ceiling, limit, of, spent, spent_share: spentShare } = part;
+  const { cap, cap_share: share, limit, of, spent, spent_share: spentShare } = part;
   const kind: IField = {
     name: 'kind',
     label: trans.__('Cap'),
     choices: [
       ['percent', trans.__('In percent')],
       ['exact', trans.__('In exact amounts')],
-      ['none', ceiling === null ? trans.__('No cap but the budget') : trans.__('No cap but the ceiling')]
+      ['none', trans.__('No cap but %1', outerOf(part))]
     ],
     value: cap === null ? 'none' : share === null ? 'exact' : 'percent'
   };

@@ -327,9 +327,11 @@ describe('an act', () => {
     write('#dpnb-field-percent', '6');
     confirm().click();
     await wait(() => expect(find('.dpnb-dialog-fault').textContent).toContain('At least what is spent: 6.25%'));
-    write('#dpnb-field-percent', '1/3'); // of a hundred, and not of the ceiling
-    confirm().click();
-    await wait(() => expect(find('.dpnb-dialog-fault').textContent).toContain('a number such as 12.5'));
+    for (const wrong of ['1/3', '0x1F', '1e-1', '0', '100.0000001', 'NaN']) {
+      write('#dpnb-field-percent', wrong); // a share of 1/3 would be another one
+      confirm().click();
+      await wait(() => expect(find('.dpnb-dialog-fault').textContent).toContain('must be a number above 0'));
+    }
     write('#dpnb-field-percent', '12,5 %');
     confirm().click();
     await wait(() => expect(document.querySelector('dialog')).toBeNull());
@@ -469,6 +471,7 @@ describe('an act', () => {
     service.refuse = (): null => null;
     confirm().click(); // again: cy is not added twice
     await wait(() => expect(document.querySelectorAll('dialog input[id*=token]')).toHaveLength(3));
+    expect(find('dialog').textContent).toContain('Send each to its person alone');
     expect(texts('dialog label')).toEqual(['Token of cy', 'Token of dora', 'Token of ed']);
     expect(service.acts.map(body => (body as { name: string }).name)).toEqual(['cy', 'dora', 'dora', 'ed']);
     expect(service.acts).toContainEqual({
