@@ -253,8 +253,8 @@ class Cockpit(NotCopyable):
         await _body(request)
         if not is_valid():  # while the body was sent
             raise HTTPException(401, NO_LOGIN)
-        self._audits.start(table, person.name)
-        log("audit_started", actor=person.name, role=person.role, table=table.name, page="cockpit")
+        if self._audits.start(table, person.name):
+            log("audit_started", actor=person.name, role=person.role, table=table.name, page="cockpit")
         return await self._records_of(table, person)
 
     async def _events(self, request: HttpRequest, person: Identity, is_valid: Callable[[], bool]) -> Response:

@@ -51,16 +51,17 @@ class Audits(NotCopyable):
         """The audit that runs, or the last one."""
         return self._last.get(table)
 
-    def start(self, table: OpenTable, actor: str) -> None:
-        """Start an audit, unless one of the table runs."""
+    def start(self, table: OpenTable, actor: str) -> bool:
+        """Start an audit, unless one of the table runs; returns whether it was started."""
         known = self._last.get(table.name)
         if known is not None and known.ended is None:
-            return
+            return False
         self._last[table.name] = AuditState(actor, _now(), None, is_fine=False, text="")
         path = os.path.realpath(table.session.ledger.path)
         task = asyncio.get_running_loop().create_task(self._run(table.name, path))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return True
 
     def end(self) -> None:
         """End those that run."""
