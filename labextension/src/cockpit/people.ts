@@ -63,7 +63,7 @@ export function addAnalyst(actions: Actions, { name: table, mode, free, parts }:
     confirm: trans.__('Add'),
     done: trans.__('The analyst is added.'),
     make: async (service, { name: names = '', project: of = '', share: percent = '', expires = '' }, made) => {
-      const people = [...new Set(names.split(/[\s,;]+/).filter(name => name !== ''))];
+      const people = [...new Set(names.split(',').map(name => name.trim()))].filter(name => name !== '');
       const amount = percent === '' ? null : { share: partOf(percent, people.length) };
       for (const name of people.filter(one => !made.some(known => known.name === one))) {
         const act = { act: 'add_analyst' as const, name, project: of || null, amount, expires: expires || null };
