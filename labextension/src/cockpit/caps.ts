@@ -18,11 +18,9 @@ export function moveCap(actions: Actions, table: string, part: IPartState): void
     fields,
     confirm: trans.__('Move the cap'),
     act: values => {
-      if (
-        fields.every(
-          ({ name: of, value, when = ['kind', values.kind] }) => when[1] !== values.kind || values[of] === value
-        )
-      ) {
+      const { kind } = values;
+      const isAsItIs = fields.every(({ name: of, value, when }) => when?.[1] !== kind || values[of] === value);
+      if (isAsItIs && (part.cap === null) === (kind === 'none')) {
         throw new Error(trans.__('This is the cap as it is. Write another one, or cancel.')); // rounded, so not sent
       }
       return actOf(part, values);
@@ -54,7 +52,7 @@ function fieldsOf(part: IPartState): IField[] {
   const percent: IField = {
     name: 'percent',
     label: trans.__('Percent'),
-    value: share === null ? '100' : percentOf(share),
+    value: share !== null ? percentOf(share) : cap === null ? '100' : '',
     hint: trans.__(
       'Of %1: of the square of mu, and of each other component. Spent so far: %2% (%3).',
       of.words,

@@ -362,7 +362,8 @@ describe('an act', () => {
 
   it('moves no cap by the rounding of what is shown', async () => {
     const cap = amount('mu 0.1', { mu: '0.1' });
-    const parts = [part('ana'), part('bob', { cap, limit: cap, cap_share: null }), part('cy', { cap: null })];
+    const none = { cap: null, cap_share: null };
+    const parts = [part('ana'), part('bob', { cap, limit: cap, cap_share: null }), part('cy', none)];
     await open(state({ tables: [table({ parts })] }));
     for (const [name, kind] of [
       ['ana', 'percent'],
@@ -371,12 +372,19 @@ describe('an act', () => {
     ] as const) {
       named(`Move the cap of ${name}`).click();
       expect((find('#dpnb-field-kind') as HTMLSelectElement).value).toBe(kind);
-      confirm().click();
-      await wait(() => expect(find('.dpnb-dialog-fault').textContent).toContain('the cap as it is'));
+      for (const chosen of kind === 'percent' ? [kind, 'exact'] : [kind]) {
+        write('#dpnb-field-kind', chosen);
+        confirm().click();
+        await wait(() => expect(find('.dpnb-dialog-fault').textContent).toContain('the cap as it is'));
+      }
       named('Cancel').click();
       await wait(() => expect(document.querySelector('dialog')).toBeNull());
     }
     expect(service.acts).toEqual([]);
+    named('Move the cap of cy').click();
+    write('#dpnb-field-kind', 'percent');
+    confirm().click();
+    await wait(() => expect(service.acts).toMatchObject([{ name: 'cy', cap: { share: '100e-2' } }]));
   });
 
   it('refuses a cap of which any component is less than what is spent', async () => {
@@ -481,6 +489,14 @@ describe('an act', () => {
       amount: { share: '0.066666666' },
       expires: null
     });
+  });
+
+  it('divides no name at a blank, so that the service refuses it', async () => {
+    await open(state({ tables: [table({ mode: 'reserved', free: 0.2, parts: [part('ana')] })] }));
+    named('Add analyst…').click();
+    write('#dpnb-field-name', 'Ed Smith, ');
+    confirm().click();
+    await wait(() => expect(service.acts).toMatchObject([{ name: 'Ed Smith', amount: { share: '20.0e-2' } }]));
   });
 
   it('makes a token for a new person and revokes one', async () => {
