@@ -34,7 +34,15 @@ from dpnb.service.cockpit.page import DOCUMENT, Live, read_static
 from dpnb.service.cockpit.protections import LIFETIME, Logins, NewLogin, Origins, Protected
 from dpnb.service.cockpit.records import records
 from dpnb.service.curation.acts import carry_out
-from dpnb.service.curation.people import TOKEN_EVENTS, TokenAct, change_people, change_tokens, may_change, may_rotate
+from dpnb.service.curation.people import (
+    LONGER,
+    TOKEN_EVENTS,
+    TokenAct,
+    change_people,
+    change_tokens,
+    may_change,
+    may_rotate,
+)
 from dpnb.service.curation.rows import audit_page, plan_page
 from dpnb.service.curation.state import described, table_state
 from dpnb.service.limits import RequestRate
@@ -44,7 +52,7 @@ from dpnb.service.opening import OpenTable
 from dpnb.service.served import ServedTable
 from dpnb.session.disclosure.building import report_about
 from dpnb.wire.acts import ACTS, PERSON_ACTS
-from dpnb.wire.limits import MAX_INTEGER, MAX_SHOWN, WireError
+from dpnb.wire.limits import MAX_INTEGER, WireError
 
 COOKIE, SECURE_COOKIE = "dpnb-cockpit", "__Host-dpnb-cockpit"
 CSRF = "x-csrf-token"
@@ -232,7 +240,7 @@ class Cockpit(NotCopyable):
         table, form = self._served(request).table, request.query_params.get("format", "html")
         if form not in FORMATS:
             raise HTTPException(400, "format: must be html or json.")
-        analyst = request.query_params.get("analyst", "")[:MAX_SHOWN]
+        analyst = request.query_params.get("analyst", "")[:LONGER]
         # Not from its file: closing that would end the locks with which the ledger is being written.
         report = await asyncio.to_thread(report_about, table.session.ledger, analyst or None)
         log("statement", actor=person.name, role=person.role, table=table.name, about=analyst, page="cockpit")
