@@ -309,6 +309,11 @@ def missing_programs(command: str) -> dict[str, str]:
         missing["Chromium"] = "chromium"
     if command == "thorough" and not (os.environ.get("JAVA_HOME") or shutil.which("java")):
         missing["Java"] = "default-jre-headless"
+    debian = [*Path("/usr/lib/postgresql").glob("*/bin/postgres")]
+    if command == "thorough" and not (debian or shutil.which("postgres")):
+        missing["PostgreSQL"] = "postgresql"
+    if command == "thorough" and not shutil.which("mariadbd", path=f"{os.environ.get('PATH', '')}:/usr/sbin"):
+        missing["MariaDB"] = "mariadb-server"
     return missing
 
 

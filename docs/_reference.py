@@ -32,6 +32,7 @@ from dpnb.frame.columns.series import GroupedSeries
 from dpnb.results.disclosure.report import report_schema
 from dpnb.session.declaration import COLUMN_TYPES
 from dpnb.session.toml_file import NOT_STATED
+from dpnb.session.values_file import VALUES_FILE
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -242,6 +243,11 @@ def declaration_keys() -> str:
     parts += ["## `[statement]`\n", _keys(dpnb.StatementText)]
     for tag, kind in COLUMN_TYPES.items():
         parts += [f'## `[schema.<column>]` with `type = "{tag}"`\n', _prose([summary_of(kind)]) + "\n", _keys(kind)]
+        if kind is dpnb.Categories:
+            parts += [
+                f"Instead of `values`, `{VALUES_FILE}` names a file with one category on each line, relative to the "
+                "declaration's folder.\n"
+            ]
     return "\n".join(parts)
 
 

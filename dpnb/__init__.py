@@ -17,10 +17,11 @@ from dpnb.results.disclosure.stated import StatementText
 from dpnb.results.preview import Preview
 from dpnb.schema import Bounded, Categories, Dates, Text
 from dpnb.session import Session
+from dpnb.sources import read_table
 
 __all__ = [  # noqa: RUF022  (in the order of use)
     # What a curator declares
-    "Session", "Budget", "Bounded", "Categories", "Dates", "Text", "StatementText",
+    "Session", "Budget", "Bounded", "Categories", "Dates", "Text", "StatementText", "read_table",
     # What an analyst calls and catches
     "connect", "crosstab", "cut", "get_dummies", "errors",
     # What methods return, for annotations

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from dpnb.curator.audit import audit
 from dpnb.curator.audit_scopes import audit_text
-from dpnb.curator.check import check
+from dpnb.curator.check import FROM_ROWS, check
 from dpnb.curator.check_text import check_text, draft_text
 from dpnb.curator.disclosure import verification_text, verify, write_report
 from dpnb.curator.draft import draft
@@ -20,6 +20,7 @@ from dpnb.errors import CheckError, DpnbError, InvalidValueError
 from dpnb.remote.commands import add_commands
 from dpnb.service.access.tokens import ROLES
 from dpnb.service.commands import list_tokens, make_token, revoke, run_service
+from dpnb.service.snapshots import take_next
 from dpnb.session.backup import back_up
 from dpnb.session.disclosure.together import SAME_UNIT, SET_BEFOREHAND, write_sum
 
@@ -116,9 +117,19 @@ ABOUT_BACKUP = """\
 Copy a ledger, which may be in use, and the secret beside it into a folder that nobody else can read: the folder is made
 with mode 0700, the files have mode 0600, whatever the mask of the process is. A copy from before is replaced, unless it
 has rows that the ledger lacks. The file of the folder heads, with the last row that is known of the ledger, is not
-copied: restored together with the ledger, it would fit an older copy. The chain of hashes is verified first.
+copied: restored together with the ledger, it would fit an older copy. Nor are snapshots of databases, which have rows
+of the table. The chain of hashes is verified first.
 
 The exit status is 0 if the copy was written, and 2 if not.
+"""
+
+ABOUT_REFRESH = """\
+Read the databases of a table again, into the snapshot of a new version, while the service goes on with the version that
+it has. Then the version is written into the declaration, and the new snapshot is checked, as check does. The service
+serves it when it is restarted. The output is for the curator alone.
+
+The exit status is 0 if nothing has to be fixed, 1 if something should be fixed before the restart, and 2 if no snapshot
+was taken; then nothing was changed. The command refuses to run in a notebook kernel.
 """
 
 SETTINGS = "curator.toml"
@@ -192,6 +203,13 @@ def _backup(options: argparse.Namespace) -> tuple[str, int]:
     return back_up(options.ledger, options.folder), 0
 
 
+def _refresh(options: argparse.Namespace) -> tuple[str, int]:
+    refuse_in_kernel("refresh", FROM_ROWS, CheckError)
+    taken = take_next(options.settings, options.table, options.version)
+    result = check(taken.declaration, taken.files)
+    return f"{taken.words}\n{check_text(result)}", 0 if result.fine else 1
+
+
 def _serve(options: argparse.Namespace) -> tuple[str, int]:
     if not options.check:
         refuse_in_kernel("serve", "analysts can read the memory of what they start", CheckError)
@@ -251,7 +269,7 @@ def _parser() -> argparse.ArgumentParser:
         "table",
         nargs="+",
         metavar="TABLE",
-        help="the table: a .csv, .parquet or .feather file, or a folder of .parquet files; NAME=FILE for several",
+        help="the table: a file such as visits.csv, or visits.xlsx#SHEET; NAME=FILE for several",
     )
     three.add_argument("--output", metavar="FILE", help="the file to write; by default <table>.toml in this folder")
 
@@ -293,6 +311,11 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="accept a ledger that lacks its last row, such as one restored from a copy, and record that in it",
     )
+
+    eleven = command("refresh", _refresh, 2, ABOUT_REFRESH, "read a table's databases again, for a new version")
+    eleven.add_argument("settings", metavar="SETTINGS", help="the settings of the service, curator.toml")
+    eleven.add_argument("table", nargs="?", metavar="TABLE", help="name of the table, if there are several")
+    eleven.add_argument("--version", required=True, metavar="NEW", help="the version that the declaration gets")
 
     add_commands(command)
 

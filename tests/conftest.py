@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+import databases
 from dpnb.ledger import sqlite_file
 
 pytest_plugins = ["browser", "docstring_names", "durations", "leftovers", "offline"]
@@ -102,6 +103,10 @@ NEEDED = {
         "SPARK",
         "No Java was found. Install version 17 or newer (Debian: apt-get install default-jre-headless).",
     ),
+    "databases": (
+        "DATABASE",
+        "No PostgreSQL or no MariaDB was found. Install them (Debian: apt-get install postgresql mariadb-server).",
+    ),
 }
 """Tests that need what not every machine has: by their mark, what they are called, and the remedy."""
 
@@ -142,11 +147,29 @@ def pytest_unconfigure() -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """Under CI such a test that was skipped is a failure: CI must be a place that has Chromium and Java."""
+    """Under CI such a test that was skipped is a failure: CI must be a place that has Chromium, Java and databases."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     left_out = reporter and any(_not_run(reporter, mark) for mark in NEEDED)
     if exitstatus == pytest.ExitCode.OK and os.environ.get("CI") and left_out:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[databases.Server]:
+    """A server of PostgreSQL, for tests with the mark `databases`."""
+    if databases.postgresql_programs() is None:
+        pytest.skip("needs PostgreSQL")
+    with databases.postgresql() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def mariadb() -> Iterator[databases.Server]:
+    """A server of MariaDB, for tests with the mark `databases`."""
+    if databases.mariadb_programs() is None:
+        pytest.skip("needs MariaDB")
+    with databases.mariadb() as server:
+        yield server
 
 
 @pytest.fixture

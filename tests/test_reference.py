@@ -212,6 +212,7 @@ def test_tables_are_made_of_what_the_code_reads() -> None:
             "redact",
             "audit",
             "backup",
+            "refresh",
             "serve",
             "token",
             "history",

@@ -55,6 +55,9 @@ NUMBERS: tuple[StorageType, ...] = ("whole numbers", "numbers", "decimal numbers
 MIN_SPELLING = 0.8
 """The similarity from which the name of a column in the table is proposed for one that is not there."""
 
+SEPARATORS = ";\t|,"
+"""The usual separators of the fields of a text file."""
+
 SHOWN = 3
 """Largest number of categories that a remedy lists."""
 
@@ -141,10 +144,16 @@ def refuse_absent(name: str, names: Sequence[object], which: str = "the table", 
     The table's other columns are not listed: in a pivoted table a column's name is data.  One that is nearly the
     declared name is named, to the curator who wrote that.
     """
-    hint = "correct its name in the schema or in privacy_unit="
+    header = header_of(table)
+    if header.count(name) > 1:
+        raise SchemaError(f"column {name!r}: is in {which} more than once; rename the others")
+    names = header or names
+    hint, separator = "correct its name in the schema or in privacy_unit=", separator_in(header)
     same = closest(name, (one for one in names if one != name), MIN_SPELLING)
     if same is not None and str(same).strip().casefold() == name.strip().casefold():
         hint = f"did you mean {same!r}? Spell it as in the table"
+    elif separator is not None:
+        hint = f"the first line of the file is one field: declare separator={separator!r}"
     elif same is not None:
         hint = f"did you mean {same!r}? If so, {hint}"
     elif is_pandas_dataframe(table) and name in table.index.names:
@@ -155,6 +164,19 @@ def refuse_absent(name: str, names: Sequence[object], which: str = "the table", 
             "['_'.join(map(str, levels)) for levels in table.columns]"
         )
     raise SchemaError(f"column {name!r}: is not in {which}; {hint}")
+
+
+def header_of(table: Any) -> list[str]:
+    """The names of all columns of the source that a table was read from; empty for another table."""
+    from dpnb._backends.source_table import SourceTable  # imported when first used, since it imports pandas
+
+    return table.header if isinstance(table, SourceTable) else []
+
+
+def separator_in(header: Sequence[object]) -> str | None:
+    """Another separator than the declared one that the single field of a file's first line contains."""
+    field = str(header[0]) if len(header) == 1 else ""
+    return next((mark for mark in SEPARATORS if mark in field), None)
 
 
 def refuse_mismatches(table: Any, schema: Schema) -> None:
@@ -274,9 +296,21 @@ def zone_of_column(table: Any, name: str) -> str | None:
 
 
 def storage_type_of_arrow(dtype: Any) -> StorageType | None:
-    """The kind of values that an Arrow type declares; None if it is open."""
+    """The kind of values that an Arrow type declares; None if it is open.
+
+    An extension type has the values of its storage: what a driver does not know comes as texts (`opaque`) or bytes.
+    """
     import pyarrow as pa
 
-    while pa.types.is_dictionary(dtype):
-        dtype = dtype.value_type
+    while True:
+        if isinstance(dtype, pa.BaseExtensionType):
+            dtype = dtype.storage_type
+        elif pa.types.is_dictionary(dtype) or pa.types.is_run_end_encoded(dtype):
+            dtype = dtype.value_type
+        else:
+            break
+    if pa.types.is_fixed_size_binary(dtype) or pa.types.is_binary_view(dtype):
+        return "bytes"
+    if pa.types.is_interval(dtype):
+        return "durations"
     return storage_type_of(nw.from_native(pa.chunked_array([], dtype), series_only=True).dtype)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,8 @@ import msgspec
 
 from dpnb.errors import SchemaError
 from dpnb.schema import Schema, encodable
+
+DATE_FORMAT = re.compile(r"(?=.*YYYY)(?=.*MM)(?=.*DD)(YYYY|MM|DD)([-./ ])(YYYY|MM|DD)\2(YYYY|MM|DD)")
 
 MAX_MISSING = 100
 """Number of texts that are missing values."""
@@ -25,13 +28,21 @@ class Reading(msgspec.Struct, frozen=True):
     separator: str = ","  # of the fields of a text file
     decimal: str = "."  # the decimal mark of numbers in a text file
     encoding: str = "utf-8"  # of a text file
+    date_format: str = "YYYY-MM-DD"  # of dates in a text file, beside ISO 8601
 
     @classmethod
     def declared(
-        cls, missing: object = (), separator: object = ",", decimal: object = ".", encoding: object = "utf-8"
+        cls,
+        missing: object = (),
+        separator: object = ",",
+        decimal: object = ".",
+        encoding: object = "utf-8",
+        date_format: object = "YYYY-MM-DD",
     ) -> Reading:
         """Check what a curator declares."""
-        return cls(_missing(missing), _separator(separator), _decimal(decimal), _encoding(encoding))
+        return cls(
+            _missing(missing), _separator(separator), _decimal(decimal), _encoding(encoding), _date_format(date_format)
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """What is not the default, by name."""
@@ -102,4 +113,13 @@ def _encoding(name: object) -> str:
     raise SchemaError(
         "encoding: must be one that Python knows and that writes ASCII as such, for example 'latin-1' or 'cp1252'; got "
         f"{name!r}; convert a file in UTF-16 to UTF-8"
+    )
+
+
+def _date_format(text: object) -> str:
+    if isinstance(text, str) and DATE_FORMAT.fullmatch(text):
+        return text
+    raise SchemaError(
+        "date_format: must have YYYY, MM and DD in the order of a text file's dates, with '.', '/', '-' or a space "
+        f"between them, such as 'DD.MM.YYYY'; got {text!r}; a year must have four digits in the file"
     )

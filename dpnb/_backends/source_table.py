@@ -11,10 +11,13 @@ from dpnb._backends.reading import Reading
 
 
 class SourceTable(pd.DataFrame):
-    """A data frame that dpnb read, in which missing values are nulls."""
+    """The declared columns of a table that dpnb read, in which missing values are nulls."""
 
-    _metadata: ClassVar[tuple[str, ...]] = ("reading",)  # how pandas knows that this is no column
+    # How pandas knows that these are no columns.
+    _metadata: ClassVar[tuple[str, ...]] = ("reading", "header", "names_units_by_texts")
     reading: Reading
+    header: list[str]  # the names of all columns of the source
+    names_units_by_texts: bool = False  # whether what identifies a unit is text because it was read so
 
 
 @dataclass
@@ -28,8 +31,7 @@ class Unreadable:
 
 
 class TextTable(SourceTable):
-    """A data frame of texts and None, of a text file of which the declared columns alone were read."""
+    """A data frame of texts and None, of a text file."""
 
-    _metadata = ("reading", "header", "unreadable")
-    header: list[str]  # the names of all columns of the file
+    _metadata = (*SourceTable._metadata, "unreadable")
     unreadable: Unreadable

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from dpnb._backends.reading import READING, Reading
+from dpnb._backends.reading import READING, USUAL, Reading
 from dpnb._core.tables import PrivateTables
 from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb.accounting.budget import Budget
@@ -132,7 +132,9 @@ def differences(known: Mapping[str, str], wanted: Mapping[str, str], *, with_new
     """
     for name in sorted({*known, *wanted} - {"schema", "privacy_unit", ADDED}):
         if known.get(name) != wanted.get(name) and (name in wanted or name not in ("budget", "filter")):
-            words = f"the ledger has {_words(name, known.get(name))}, the session has {_words(name, wanted.get(name))}"
+            which = f"{name}: " if name in READING else ""
+            sides = _words(name, known.get(name)), _words(name, wanted.get(name))
+            words = f"{which}the ledger has {sides[0]}, the session has {sides[1]}"
             yield Difference(name, words, may_change=name in OF_VERSION)
     before, after = (
         tables_of(known["schema"], known["privacy_unit"]),
@@ -175,6 +177,8 @@ def _words(name: str, text: str | None) -> str:
         return "accounting='worst-case'" if text is None else f"accounting='individual', on_exhausted={text!r}"
     if name == "budget" and text is not None:
         return repr(budget_from_json(json.loads(text)))
+    if name in READING and text is None:
+        return repr(getattr(USUAL, name))
     return "none" if text is None else text if len(text) <= MAX_WORDS else f"{text[:MAX_WORDS]}..."
 
 

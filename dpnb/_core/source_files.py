@@ -3,8 +3,8 @@
 The record is a digest of device, inode and time of change, in a row of the ledger on a separate node.  It is not a
 request, so it costs nothing, and no log, odometer or statement shows it.
 
-If no file can be identified, as for a table in memory, nothing is checked, and the version is trusted.  For a text file
-the record is how it is read.
+If no file can be identified, as for a table in memory, nothing is checked, and the version is trusted.  For a file in
+which units are identified by texts the record says that.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dpnb.ledger.node import UNCOUNTED
 
 
 def was_read_as_texts(ledger: Ledger, version: str) -> bool:
-    """Whether the sessions of a version read its text file as texts."""
+    """Whether the sessions of a version read what identifies a person as texts."""
     row = ledger.by_key(UNCOUNTED, version, KEY)
     return row is not None and (row.launch or {}).get("digest") == FIELDS_AS_TEXTS
 
@@ -34,9 +34,9 @@ def _is_used(ledger: Ledger, version: str) -> bool:
 class TableFileCheck:
     """The files of one session's tables, refused if they are not those that the version was first used with.
 
-    Also refused if the version was used with a table in memory and now is with a text file, or the reverse, so that
-    other rows of a unit may have counted.  `current_digest` returns None if no files can be identified; `digest` is its
-    first value.
+    Also refused if the version was used with a table in memory and now is with a file that is read so, or the reverse,
+    so that other rows of a unit may have counted.  `current_digest` returns None if no files can be identified;
+    `digest` is its first value.
     """
 
     def __init__(self, ledger: Ledger, version: str, current_digest: Callable[[], str | None]) -> None:
@@ -45,9 +45,9 @@ class TableFileCheck:
         if self.digest is None:
             if was_read_as_texts(ledger, version):
                 raise InvalidValueError(
-                    f"version: must be changed, since this ledger used {version!r} with a CSV file whose fields were "
-                    "read as texts: other rows of a person may count in a table that was read otherwise; nothing was "
-                    "charged; create the session with another version="
+                    f"version: must be changed, since this ledger used {version!r} with a file in which texts "
+                    "identify persons: other rows of a person may count in a table that was read otherwise; nothing "
+                    "was charged; create the session with another version="
                 )
             return
         with ledger.transaction():
@@ -58,8 +58,8 @@ class TableFileCheck:
         if was_read_otherwise:
             raise InvalidValueError(
                 f"version: must be changed, since this ledger used {version!r} with a table in memory, not with a "
-                "CSV file that dpnb reads as texts: other rows of a person may count now; nothing was charged; create "
-                "the session with another version="
+                "file in which dpnb identifies persons by texts: other rows of a person may count now; nothing was "
+                "charged; create the session with another version="
             )
         if row is not None:
             self._refuse((row.launch or {}).get("digest"))

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from dpnb._backends import TableBackend, is_text_table, opened
+from dpnb._backends import TableBackend, opened
 from dpnb._backends.guard import run_guarded
 from dpnb._backends.memory.prepare.prepared_table import READING_FAILED
 from dpnb._backends.reading import READING, USUAL, Reading, Wanted
@@ -193,7 +193,7 @@ class PrivateTables(NotCopyable):
         if unread.notice is None:  # not mock data, which has no missing values
             _refuse_other_reading(unread.tables.values(), self.reading)
         for table, columns in self.hidden.items():
-            if is_text_table(unread.tables[table]):  # a file of which the declared columns alone are read
+            if _was_read(unread.tables[table]):  # only the declared columns
                 name = next(iter(columns))
                 raise SchemaError(
                     f"schema: must have column {name!r}, which another session added before the last column of this "
@@ -334,16 +334,22 @@ def _size(query: LinearQuery) -> int:
     return len(query.features) + len(query.keys)
 
 
+def _was_read(table: Any) -> bool:
+    """Whether dpnb read a table from a source."""
+    return isinstance(getattr(table, "reading", None), Reading)
+
+
 def _refuse_other_reading(tables: Iterable[Any], reading: Reading) -> None:
     """Refuse tables that were read in another way, and another way if no table was read from a source."""
-    read = [table.reading for table in tables if isinstance(getattr(table, "reading", None), Reading)]
+    read = [table.reading for table in tables if _was_read(table)]
     for name in READING:
         wanted = getattr(reading, name)
         others = [getattr(one, name) for one in read or [USUAL] if getattr(one, name) != wanted]
         if others and not read:
             raise SchemaError(
                 f"{name}: is for tables that dpnb reads, from files for example; got {wanted!r} for a table in memory; "
-                "leave it out, and make values that are missing nulls"
+                "give the file instead, as in Session.from_toml('people.toml', 'people.csv'), or leave it out, and "
+                "make values that are missing nulls"
             )
         if others:
             raise SchemaError(f"{name}: must be {others[0]!r}, with which the table was read; got {wanted!r}")

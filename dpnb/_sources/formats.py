@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dpnb._backends.reading import Wanted
+from dpnb._sources.cellwise import read_excel, read_sqlite
+from dpnb._sources.columnar import read_duckdb, read_feather, read_parquet
+from dpnb._sources.databases.reading import read_database
 from dpnb._sources.source import DataSource
+from dpnb._sources.statistics_file import SAS, SPSS, STATA, reader
+from dpnb._sources.text_file import read_text_table
 
 if TYPE_CHECKING:
     from dpnb._backends.source_table import SourceTable
@@ -30,50 +35,30 @@ class SourceFormat:
     extra: str = "files"  # of dpnb, which installs what it needs
 
 
-# --- readers, which import their libraries when first used ------------------------------------------------------------
-
-
-def _csv(source: DataSource, wanted: Wanted) -> SourceTable:
-    from dpnb._sources.text_file import read_text_table
-
-    return read_text_table(source.path, wanted)
-
-
-def _feather(source: DataSource, wanted: Wanted) -> SourceTable:
-    import pandas as pd
-    import pyarrow  # noqa: F401  (that it is installed)
-
-    # With the types of the file: with numpy's, a null changes the type of its column.
-    return _table(pd.read_feather(source.path, dtype_backend="pyarrow"), wanted)
-
-
-def _parquet(source: DataSource, wanted: Wanted) -> SourceTable:
-    import pandas as pd
-
-    return _table(pd.read_parquet(source.path, engine="pyarrow", dtype_backend="pyarrow"), wanted)
-
-
-def _table(frame: Any, wanted: Wanted) -> SourceTable:
-    from dpnb._backends.source_table import SourceTable
-
-    table = SourceTable(frame)
-    table.reading = wanted.reading
-    return table
-
-
-# --- the formats ------------------------------------------------------------------------------------------------------
-
 FORMATS = (
-    SourceFormat("CSV", _csv, (".csv",)),
-    SourceFormat("Parquet", _parquet, (".parquet",), folders=True),
-    SourceFormat("Feather", _feather, (".feather", ".arrow")),
+    SourceFormat("CSV", read_text_table, (".csv",)),
+    SourceFormat("Parquet", read_parquet, (".parquet",), folders=True),
+    SourceFormat("Feather", read_feather, (".feather", ".arrow")),
+    SourceFormat("Excel", read_excel, (".xlsx", ".xlsm")),
+    SourceFormat("Stata", reader("read_dta", STATA), (".dta",)),
+    SourceFormat("SPSS", reader("read_sav", SPSS), (".sav", ".zsav")),
+    SourceFormat("SAS", reader("read_sas7bdat", SAS), (".sas7bdat",)),
+    SourceFormat("SAS transport", reader("read_xport", SAS), (".xpt",)),
+    SourceFormat("DuckDB", read_duckdb, (".duckdb", ".ddb")),
+    SourceFormat("SQLite", read_sqlite, (".sqlite", ".sqlite3", ".db")),
+    SourceFormat(
+        "databases",
+        read_database,
+        schemes=("postgresql", "postgres", "mariadb", "mysql", "sqlite", "mssql", "oracle"),
+        extra="databases",
+    ),
 )
 
 _SUFFIXES = [suffix for one in FORMATS for suffix in one.suffixes]
 
 IN_WORDS = (
     f"a {', '.join(_SUFFIXES[:-1])} or {_SUFFIXES[-1]} file (.csv also compressed, as .csv.gz), or a folder of "
-    ".parquet files"
+    ".parquet files, or the URL of a database, as postgresql://host/database#table"
 )
 """What a source must be."""
 
@@ -81,7 +66,8 @@ IN_WORDS = (
 def format_of(source: DataSource) -> SourceFormat | None:
     """The format of a source, by its scheme or its suffix; None if it is none of these."""
     if source.scheme:
-        return next((one for one in FORMATS if source.scheme in one.schemes), None)
+        name = source.scheme.partition("+")[0]  # after which a driver may be named
+        return next((one for one in FORMATS if name in one.schemes), None)
     path = source.path
     if path.is_dir():
         folders = (one for one in FORMATS if one.folders and any(path.rglob(f"*{one.suffixes[0]}")))

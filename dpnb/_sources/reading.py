@@ -59,7 +59,7 @@ def _unchanged(
     found: SourceFormat, source: DataSource, wanted: Wanted, name: str, digests: dict[str, str]
 ) -> SourceTable:
     before = _identities(source.path)
-    digests[name] = digest_of(source.path)
+    digests[name] = digest_of(source.path, source.table)
     table = found.read(source, wanted)
     if _identities(source.path) != before:
         raise SchemaError("must not change while it is read; try again")
@@ -84,9 +84,9 @@ def _identities(file: Path) -> dict[str, tuple[int, ...]]:
     return found
 
 
-def digest_of(file: Path) -> str:
-    """SHA-256 of the bytes of a table's files, and of their names in a folder."""
-    whole = hashlib.sha256()
+def digest_of(file: Path, table: str = "") -> str:
+    """SHA-256 of the bytes of a table's files, of their names in a folder, and of the name of a table in a file."""
+    whole = hashlib.sha256(f"#{table}\0".encode() if table else b"")
     for name, one in _members(file).items():
         with one.open("rb") as opened:
             whole.update(f"{name}\0{hashlib.file_digest(opened, 'sha256').hexdigest()}\0".encode())

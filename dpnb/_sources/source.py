@@ -9,9 +9,16 @@ from pathlib import Path
 from typing import Self
 from urllib.parse import urlsplit
 
+from dpnb._sources.database_url import refuse_secrets
 from dpnb.errors import SchemaError
 
 URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+
+QUERY = re.compile(r"#\s*(?=(select|with)\s)", re.IGNORECASE)
+"""After which a query stands, instead of the name of a table."""
+
+SQLITE = "sqlite:///"
+"""Before the path of a file."""
 
 TABLES_IN = (".xlsx", ".xlsm", ".duckdb", ".ddb", ".sqlite", ".sqlite3", ".db")
 """Suffixes of files that have several tables, of which ``#TABLE`` names one."""
@@ -21,7 +28,7 @@ NAMED = re.compile(rf"(.*?(?:{'|'.join(map(re.escape, TABLES_IN))}))#(.*)", re.I
 
 @dataclass(frozen=True)
 class DataSource:
-    """A file or a folder, ``PATH``; a table in a file, ``PATH#TABLE``; or one in a database, ``URL#TABLE``."""
+    """A file or a folder, ``PATH``; a table in it, ``PATH#TABLE``; one in a database, ``URL#TABLE``, or a query."""
 
     location: str  # the path or the URL
     table: str = ""  # in a file or a database; empty for none
@@ -30,6 +37,9 @@ class DataSource:
     @classmethod
     def parse(cls, text: str, query: str = "") -> Self:
         """The source that a text names."""
+        if URL.match(text) and not query and (asked := QUERY.search(text)):
+            text, query = text[: asked.start()], text[asked.end() :]
+        refuse_secrets(text)
         if URL.match(text):
             location, _, table = text.partition("#")
             return cls(location, table, query)
@@ -58,7 +68,19 @@ class DataSource:
 
     def beside(self, folder: Path) -> Self:
         """The same source, with a relative path resolved against a folder."""
-        return self if self.scheme else replace(self, location=str(folder / self.location))
+        if self.scheme:
+            file = self.location.partition(SQLITE)[2]
+            return replace(self, location=f"{SQLITE}{folder / file}") if file else self
+        return replace(self, location=str(folder / self.location))
+
+
+def refuse_unfinished(path: Path, suffix: str) -> None:
+    """Refuse a database file beside which another file has changes that are not in it yet."""
+    beside = path.with_name(f"{path.name}{suffix}")
+    if beside.exists() and beside.stat().st_size:
+        raise SchemaError(
+            f"the file {beside.name!r} beside it has changes that are not in it yet; close the program that writes it"
+        )
 
 
 def named_source(text: str) -> tuple[str, str]:
@@ -76,10 +98,12 @@ def sources_of(arguments: Sequence[str], tables: Sequence[str], argument: str) -
     known = ", ".join(tables)
     found: dict[str, DataSource] = {}
     for text in arguments:
-        name, source = named_source(text)
+        name, written = named_source(text)
+        source = DataSource.parse(written)
         if name not in tables or name in found:
-            raise SchemaError(f"{argument}: must be NAME=FILE, once for each of the tables {known}; got {text!r}")
-        found[name] = DataSource.parse(source)
+            got = f"{name}={source.words}" if name else source.words
+            raise SchemaError(f"{argument}: must be NAME=FILE, once for each of the tables {known}; got {got!r}")
+        found[name] = source
     missing = [name for name in tables if name not in found]
     if missing:
         raise SchemaError(f"{argument}: must be given for each of the tables {known}; add {missing[0]}=FILE")

@@ -9,41 +9,49 @@ rows, for one field.  What cannot be read is dropped line by line, and counted f
 from __future__ import annotations
 
 import bz2
+import codecs
 import csv
 import gzip
 import io
 import lzma
+import re
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
 import pandas as pd
 
-from dpnb._backends.reading import ALL, Reading, Wanted
+from dpnb._backends.reading import ALL, USUAL, Reading, Wanted
 from dpnb._backends.source_table import TextTable, Unreadable
 from dpnb._plan.constants import values_of
+from dpnb._sources.source import DataSource
 from dpnb.errors import SchemaError
-from dpnb.schema import Bounded, Categories, encodable
+from dpnb.schema import Bounded, Categories, Dates, encodable
 
 RECORDS_AT_ONCE = 2**9  # few, so that they stay in the processor's cache: half the time of 2**14
 
 BYTE_ORDER_MARK = "\N{ZERO WIDTH NO-BREAK SPACE}"
+UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
+NUMERIC = re.compile(r"[-+0-9.,eE\s]*")
 SWAPPED = str.maketrans(",.", ".,")
 
 
-def read_text_table(path: Path, wanted: Wanted = ALL) -> TextTable:
+def read_text_table(source: DataSource, wanted: Wanted = ALL) -> TextTable:
     """Read a CSV file with a header line, which may be compressed (``.gz``, ``.bz2``, ``.xz`` or ``.zip``).
 
     Raises `SchemaError` if the first line has no column names.
     """
     reading = wanted.reading
-    with _open(path) as file:
-        lines = _lines(file)
-        first = next(filter(None, lines), b"").decode(reading.encoding, errors="replace")
-        header = _fields(first.removeprefix(BYTE_ORDER_MARK), reading.separator)
+    with opened(source.path) as file:
+        lines = lines_of(file)
+        first = next(filter(None, lines), b"")
+        if first.startswith(UTF_16):
+            raise SchemaError("table: must not be UTF-16; convert it to UTF-8")
+        names = first.decode(reading.encoding, errors="replace").removeprefix(BYTE_ORDER_MARK)
+        header = fields_of(names, reading.separator)
         if header is None:
             raise SchemaError("table: the first line must have the names of the columns; got an open quotation mark")
         indices = [index for index, name in enumerate(header) if wanted.columns is None or name in wanted.columns]
@@ -55,7 +63,7 @@ def read_text_table(path: Path, wanted: Wanted = ALL) -> TextTable:
                 values[index] += [texts[index][record[index]] for record in block]
     table = TextTable({place: values[index] for place, index in enumerate(indices)}, dtype=object)
     table.columns = pd.Index([header[index] for index in indices], dtype=object)
-    table.header, table.reading, table.unreadable = header, reading, unreadable
+    table.header, table.reading, table.unreadable, table.names_units_by_texts = header, reading, unreadable, True
     return table
 
 
@@ -74,15 +82,48 @@ class _Numbers(_Texts):
     """
 
     def __missing__(self, text: str) -> str:
-        swapped = self[text] = text.translate(SWAPPED)
+        swapped = self[text] = with_point(text)
         return swapped
+
+
+def with_point(text: str) -> str:
+    """A number with a decimal comma as one with a decimal point; any other text as it is."""
+    return text.translate(SWAPPED) if NUMERIC.fullmatch(text) else text
+
+
+class _DatesOfFile(_Texts):
+    """The same for a column of dates in another format than ISO 8601, which become texts in that."""
+
+    def __init__(self, missing: Mapping[str | None, str | None], date_format: str) -> None:
+        super().__init__(missing)
+        self._write = iso_dates(date_format)
+
+    def __missing__(self, text: str) -> str:
+        written = self[text] = self._write(text)
+        return written
+
+
+def iso_dates(date_format: str) -> Callable[[str], str]:
+    """Writes texts that begin with a date in a format as ISO 8601, and leaves others as they are."""
+    digits = {"YYYY": "(?P<year>[0-9]{4})", "MM": "(?P<month>[0-9]{1,2})", "DD": "(?P<day>[0-9]{1,2})"}
+    parts = (digits.get(part, re.escape(part)) for part in re.split("(YYYY|MM|DD)", date_format))
+    pattern = re.compile(rf"{''.join(parts)}(?P<rest>(?:[T ].*)?)")
+
+    def written(text: str) -> str:
+        found = pattern.fullmatch(text)
+        return text if found is None else "{year}-{month:0>2}-{day:0>2}{rest}".format(**found.groupdict())
+
+    return written
 
 
 def _texts_of(name: str, wanted: Wanted) -> _Texts:
     """What the fields of a column are read as."""
-    missing = dict.fromkeys(["", None, *wanted.reading.missing])
+    reading = wanted.reading
+    missing = dict.fromkeys(["", None, *reading.missing])
     column = None if wanted.schema is None else wanted.schema.get(name)
-    if wanted.reading.decimal == "." or name == wanted.unit:
+    if isinstance(column, Dates) and reading.date_format != USUAL.date_format:
+        return _DatesOfFile(missing, reading.date_format)
+    if reading.decimal == "." or name == wanted.unit:
         return _Texts(missing)
     if isinstance(column, Bounded):
         return _Numbers(missing)
@@ -103,9 +144,9 @@ def _records(
         unreadable.lines += 1
         fields: Sequence[str | None] | None
         try:
-            fields = _fields(line.decode(encoding), separator)
+            fields = fields_of(line.decode(encoding), separator)
         except UnicodeDecodeError:
-            broken = _fields(line.decode(encoding, errors="surrogateescape"), separator)
+            broken = fields_of(line.decode(encoding, errors="surrogateescape"), separator)
             fields = broken and [field if encodable(field) else None for field in broken]
             unreadable.values += fields is not None and len(fields) == length
         if fields is None:
@@ -116,13 +157,13 @@ def _records(
             yield fields
 
 
-def _lines(file: IO[bytes]) -> Iterator[bytes]:
+def lines_of(file: IO[bytes]) -> Iterator[bytes]:
     r"""The lines of a file without their ends, which are ``\n``, ``\r\n`` or ``\r``."""
     for line in file:
         yield from line.splitlines()
 
 
-def _fields(line: str, separator: str) -> list[str] | None:
+def fields_of(line: str, separator: str) -> list[str] | None:
     """The fields of a line; None if a quotation mark in it is open or misplaced."""
     if '"' not in line:
         return line.split(separator)
@@ -132,7 +173,7 @@ def _fields(line: str, separator: str) -> list[str] | None:
         return None
 
 
-def _open(path: Path) -> IO[bytes]:
+def opened(path: Path) -> IO[bytes]:
     suffix = path.suffix.lower()
     if suffix == ".zip":
         with zipfile.ZipFile(path) as archive:

@@ -8,20 +8,20 @@ such a column would be zero with a narrow interval.
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
-from dpnb._backends.source_table import TextTable
 from dpnb._core.ledger_metadata import MOCK_DATA
 from dpnb._core.options import checked_sampled, ledger_path
 from dpnb._core.tables import PrivateTables, UnreadTables
 from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb._sources.reading import read_tables
 from dpnb._sources.source import sources_of
-from dpnb.curator.check_advice import CheckAdvice, about_absent, about_column, about_file, about_units
+from dpnb.curator.check_advice import CheckAdvice, about_absent, about_column, about_file, about_separator, about_units
 from dpnb.curator.kernel import refuse_in_kernel
 from dpnb.curator.tally import ColumnSummary, UnitSummary, summarize_column, summarize_units
 from dpnb.curator.versions import LedgerChanges, changes_in
@@ -82,23 +82,25 @@ def check(declaration: str, tables: Sequence[str]) -> Check:
     advice = [CheckAdvice(stated.path, text, to_fix=False) for text in warned]
     if changes is not None and changes.refusal is not None:
         advice.append(CheckAdvice(stated.path, changes.refusal, to_fix=True))
-    unique_columns = {name: _once(frame) for name, frame in frames.items()}
+    unique_columns = {name: _once(frame.header) for name, frame in frames.items()}
     units = _units(frames, unique_columns, declared)
     checked = []
     for name, frame in frames.items():
         at, unit = ("schema", name) if name else ("schema",), declared.units[name]
-        columns = []
+        columns, absent, unusable = [], [], Counter[type]()
         for column, kind in declared.schemas[name].items():
             location = stated.locate(*at, column)
             summary = summarize_column(frame, column, kind) if column in unique_columns[name] else None
             columns.append(CheckedColumn(column, kind, summary))
             if summary is None:
-                advice.append(about_absent(location, column, _names(frame)))
+                absent.append(about_absent(location, column, frame.header))
             else:
                 advice += about_column(location, frame, column, kind, summary)
+                unusable[type(kind)] += summary.unusable
         if unit.column is not None and unit.column not in unique_columns[name]:
-            advice.append(about_absent(stated.locate("privacy_unit"), unit.column, _names(frame)))
-        advice += about_file(stated.path, sources[name].words, frame)
+            absent.append(about_absent(stated.locate("privacy_unit"), unit.column, frame.header))
+        undivided = about_separator(stated.path, sources[name], frame)
+        advice += undivided or [*absent, *about_file(stated.path, sources[name], frame, unusable)]
         checked.append(CheckedTable(name, sources[name].words, unit, units.get(name), tuple(columns)))
         if name in units:
             advice += about_units(stated, name, unit, units[name])
@@ -135,14 +137,9 @@ def _empty(stated: Declaration, arguments: Mapping[str, Any]) -> Any:
     return {name: table(columns) for name, columns in schema.items() if isinstance(columns, Mapping)}
 
 
-def _names(frame: Any) -> list[Any]:
-    return frame.header if isinstance(frame, TextTable) else [*frame.columns]
-
-
-def _once(frame: Any) -> set[str]:
+def _once(header: Sequence[str]) -> set[str]:
     """The column names that occur exactly once in a table."""
-    names = [name for name in _names(frame) if isinstance(name, str)]
-    return {name for name in names if names.count(name) == 1}
+    return {name for name in header if header.count(name) == 1}
 
 
 def _units(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from fractions import Fraction
@@ -12,8 +12,11 @@ from typing import Any
 import narwhals as nw
 
 from dpnb._backends.column_types import SHOWN, StorageType, matches, remedy
+from dpnb._backends.reading import USUAL
 from dpnb._backends.source_table import TextTable
 from dpnb._plan.privacy_unit import PrivacyUnit
+from dpnb._sources.dialect import probable_reading
+from dpnb._sources.source import DataSource
 from dpnb.curator.tally import ColumnSummary, UnitSummary, values_that_count
 from dpnb.errors import SchemaError
 from dpnb.schema import Bounded, Categories, ColumnType, Dates, Key, Text
@@ -66,14 +69,28 @@ def about_column(location: str, frame: Any, name: str, column: ColumnType, summa
     return [CheckAdvice(location, f"column {name!r}: {text}", to_fix) for text, to_fix in advice]
 
 
-def about_file(location: str, file: str, frame: Any) -> list[CheckAdvice]:
-    """Advice about lines and values of a text file that could not be read."""
+def about_separator(location: str, source: DataSource, frame: Any) -> list[CheckAdvice]:
+    """Advice about a text file whose lines are not divided into fields: no column is found then."""
+    if not isinstance(frame, TextTable) or len(frame.header) != 1:
+        return []
+    probable = probable_reading(source.path).separator
+    if probable not in frame.header[0]:
+        return []
+    text = f"its fields are separated by {probable!r}; {_write(separator=probable)}"
+    return [CheckAdvice(location, f"{source.words}: {text}", to_fix=True)]
+
+
+def about_file(location: str, source: DataSource, frame: Any, unusable: Mapping[type, int]) -> list[CheckAdvice]:
+    """Advice about lines and values of a text file that could not be read.
+
+    `unusable` has the numbers of values that do not count, by the type of their columns.
+    """
     if not isinstance(frame, TextTable):
         return []
-    unreadable = frame.unreadable
-    if len(frame.header) == 1 and any(mark in frame.header[0] for mark in ";\t|"):
-        text = f"{file}: the first line has no comma; separate the fields of all lines by commas"
-        return [CheckAdvice(location, text, to_fix=True)]
+    unreadable, declared, probable = frame.unreadable, frame.reading, probable_reading(source.path)
+    encoding = "convert the file to UTF-8"
+    if probable.encoding != USUAL.encoding:
+        encoding = _write(encoding=probable.encoding)
     faults = (
         (
             unreadable.quotes,
@@ -81,15 +98,26 @@ def about_file(location: str, file: str, frame: Any) -> list[CheckAdvice]:
             "line breaks, convert the table to Parquet: the lines of such a text may count as rows of other units",
         ),
         (unreadable.fields, "lines do not have as many fields as the first line and are dropped; correct them"),
-        (unreadable.values, "lines have values that are not UTF-8 and are missing; convert the file to UTF-8"),
+        (unreadable.values, f"lines have values that are not {declared.encoding.upper()} and are missing; {encoding}"),
     )
-    return [
-        CheckAdvice(
-            location, f"{file}: {_share(count, unreadable.lines)} {text}", to_fix=count > MANY * unreadable.lines
-        )
+    advice = [
+        (f"{_share(count, unreadable.lines)} {text}", count > MANY * unreadable.lines)
         for count, text in faults
         if count
     ]
+    if "\N{REPLACEMENT CHARACTER}" in "".join(frame.header):
+        advice.append((f"its first line is not {declared.encoding.upper()}; {encoding}", True))
+    if unusable.get(Bounded) and probable.decimal != declared.decimal:
+        advice.append((f"its decimal mark is {probable.decimal!r}; {_write(decimal=probable.decimal)}", True))
+    if unusable.get(Dates) and probable.date_format not in (declared.date_format, USUAL.date_format):
+        words = f"its dates are written as {probable.date_format}"
+        advice.append((f"{words}; {_write(date_format=probable.date_format)}", True))
+    return [CheckAdvice(location, f"{source.words}: {text}", to_fix) for text, to_fix in advice]
+
+
+def _write(**key: str) -> str:
+    ((name, value),) = key.items()
+    return f"write {name} = {_toml(value)} below the name of the declaration"
 
 
 def about_units(stated: Declaration, name: str, unit: PrivacyUnit, summary: UnitSummary) -> list[CheckAdvice]:
@@ -120,11 +148,14 @@ def _unusable(column: ColumnType, summary: ColumnSummary) -> Iterator[tuple[str,
         f"{_share(summary.unusable, summary.present)} values are not {what} and do not count: {_examples(summary)}"
     )
     if isinstance(column, Dates) and summary.kind == "texts":
-        fix = "write them as 1974-11-01 or 1974-11-01T08:30, for example with pandas.to_datetime(column, format=...)"
+        fix = (
+            "write them as 1974-11-01 or 1974-11-01T08:30, for example with pandas.to_datetime(column, format=...), or "
+            "declare how a CSV file writes them, as in date_format = 'DD.MM.YYYY'"
+        )
     elif summary.kind is not None and not summary.counts and not matches(column, summary.kind):
         fix = remedy(column, summary.kind)
     else:
-        fix = f"convert them to {what} in the table, or leave them missing"
+        fix = f"convert them to {what} in the table, or list in missing = what means a missing value"
     yield f"{problem}; {fix}", summary.unusable > MANY * summary.present
 
 

@@ -9,6 +9,7 @@ from dpnb._plan.privacy_unit import ContributionBounds
 from dpnb.curator.check import Check, CheckedColumn, CheckedTable
 from dpnb.curator.check_advice import describe_bounds_of_column
 from dpnb.curator.draft import Draft, DraftColumn, DraftTable
+from dpnb.curator.draft_toml import given_tables
 from dpnb.curator.tally import MAX_LENGTH
 from dpnb.errors import printable
 from dpnb.render.tables import table_text
@@ -22,10 +23,7 @@ ALONE = (
     "COMPUTED FROM THE ROWS, without noise: for the curator alone. Do not show it to the analyst, and keep it out of "
     "notebooks, logs and shared folders."
 )
-PUBLIC = (
-    "Bounds and categories are public: correct mistakes, but do not fit them to these figures, which are not charged "
-    "to any budget."
-)
+PRIVATE = "These counts are private: correct mistakes by them, but tune no bound, category or limit to them."
 
 CHECK_HEAD = ("column", "declared as", "count", "clamped", "dropped", "missing", "do not count")
 
@@ -35,6 +33,7 @@ def check_text(check: Check) -> str:
     lines = [*wrapped(f"Check of {check.declaration}"), *wrapped(ALONE), ""]
     for table in check.tables:
         lines += [*_table(table, _units(table), CHECK_HEAD, map(_checked_column, table.columns)), ""]
+    lines += [*wrapped(PRIVATE), ""]
     if check.changes is not None and check.changes.sentences:
         said = [line for one in check.changes.sentences for line in wrapped(one, "", "  " * one.startswith("- "))]
         lines += [*wrapped(f"What it would change in the ledger {check.changes.path}:"), *said, ""]
@@ -46,8 +45,8 @@ def check_text(check: Check) -> str:
                 *(line for one in chosen for line in wrapped(f"{one.location}: {one.text}", "- ", "  ")),
                 "",
             ]
-    end = "Nothing has to be fixed." if check.fine else PUBLIC
-    return "\n".join([*lines, *wrapped(end), *wrapped(ALONE)])
+    end = ["Nothing has to be fixed."] if check.fine else []
+    return "\n".join([*lines, *end, *wrapped(ALONE)])
 
 
 def _table(table: CheckedTable | DraftTable, what: str, head: CheckRow, rows: Iterable[CheckRow]) -> list[str]:
@@ -106,6 +105,11 @@ NEVER = (
     "only to recognise the columns."
 )
 
+TYPES = {
+    False: "storage types only",
+    True: "the types that most values look like, which the file marks: confirm each from the table's documentation",
+}
+
 FIRST_LINE = (
     "The column names were taken from the first line of the file. If that line is a row, delete the declaration, add "
     "a line with names to the table, and draft it again."
@@ -114,9 +118,10 @@ FIRST_LINE = (
 
 def draft_text(draft: Draft) -> str:
     """What was written, what the tables hold, and what to do next."""
+    given = given_tables({table.name: table.file for table in draft.tables})
     names = " ".join(f"{table.name}={table.file}" if table.name else table.file for table in draft.tables)
     return "\n".join([
-        *wrapped(f"{draft.declaration} was written, with column names and storage types only."),
+        *wrapped(f"{draft.declaration} was written, with column names and {TYPES[draft.probable]}."),
         *wrapped(ALONE),
         "",
         *(line for table in draft.tables for line in (*_drafted_table(table), "")),
@@ -125,7 +130,7 @@ def draft_text(draft: Draft) -> str:
         "Next:",
         *wrapped(f"edit {draft.declaration}: replace every {PLACEHOLDER!r}", "1. ", "   "),
         f"2. python -m dpnb check {printable(draft.declaration)} {printable(names)}",
-        f'3. in a notebook: session = dpnb.Session.from_toml("{printable(draft.declaration)}", table)',
+        f'3. in a notebook: session = dpnb.Session.from_toml("{printable(draft.declaration)}", {given})',
     ])  # fmt: skip
 
 

@@ -1,26 +1,35 @@
 """A first declaration of a table, for its curator to complete.
 
-The file has column names and storage types only (`draft_toml`).  What the rows hold goes to the curator's terminal
-(`draft_text`): it helps to recognise a column, and must not become its bounds or categories.
+The file has column names and storage types only (`draft_toml`); of a file that states none, types that most values
+look like.  What the rows hold goes to the curator's terminal (`draft_text`): it helps to recognise a column, and
+must not become its bounds or categories.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import narwhals as nw
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from dpnb._backends.column_types import StorageType, declared_type, zone_of_column
-from dpnb._backends.source_table import TextTable
+from dpnb._backends.column_types import declared_type, zone_of_column
+from dpnb._backends.memory.prepare.values import floats, seconds
+from dpnb._backends.reading import USUAL, Reading, Wanted
+from dpnb._backends.source_table import SourceTable, TextTable
+from dpnb._sources.dialect import probable_reading
 from dpnb._sources.reading import read_tables
 from dpnb._sources.source import DataSource, named_source
+from dpnb._sources.text_file import iso_dates, with_point
 from dpnb.curator.check import FROM_ROWS
-from dpnb.curator.draft_toml import can_declare, draft_toml
+from dpnb.curator.draft_toml import ColumnKind, ProbableType, can_declare, draft_toml, is_probable
 from dpnb.curator.kernel import refuse_in_kernel
 from dpnb.errors import CheckError, SchemaError
 
@@ -30,7 +39,7 @@ class DraftColumn:
     """One column, with what its rows hold.  For the curator alone."""
 
     name: str
-    kind: StorageType | None  # None if the file states none
+    kind: ColumnKind  # None if neither the file states one, nor most values have one
     missing: int  # nulls
     distinct: int | None  # number of different values; None if the values cannot be compared
     most_rows: int | None  # largest number of rows that have the same value
@@ -55,7 +64,12 @@ class Draft:
     """A draft that was written.  For the curator alone: it has no repr."""
 
     declaration: str  # path
-    tables: tuple[DraftTable, ...]  # with what their rows hold; nothing of this is in the file
+    tables: tuple[DraftTable, ...]  # with what their rows hold; nothing of this is in the file, but probable types
+
+    @property
+    def probable(self) -> bool:
+        """Whether the file has types that most values look like."""
+        return any(is_probable(column.kind) for table in self.tables for column in table.columns)
 
 
 def draft(tables: Sequence[str], output: str | None = None) -> Draft:
@@ -70,13 +84,18 @@ def draft(tables: Sequence[str], output: str | None = None) -> Draft:
     path = Path(output if output is not None else f"{name}.toml")
     if path.exists():
         raise _refused(path, "exists already")
-    frames = read_tables(sources, "table")
+    reading = _reading(sources.values())
+    frames = read_tables(sources, "table", {table: Wanted(reading=reading) for table in sources})
     declared = {
-        table: {column: declared_type(frame, column) for column in frame.columns if can_declare(column)}
+        table: {
+            column: declared_type(frame, column) or probable_type(frame, column)
+            for column in frame.columns
+            if can_declare(column)
+        }
         for table, frame in frames.items()
     }
     zones = {table: _zones(frame) for table, frame in frames.items()}
-    text = draft_toml(name, path.name, declared, {table: _short(one) for table, one in sources.items()}, zones)
+    text = draft_toml(name, path.name, declared, {table: _short(one) for table, one in sources.items()}, zones, reading)
     summaries = tuple(
         DraftTable(
             table,
@@ -90,6 +109,56 @@ def draft(tables: Sequence[str], output: str | None = None) -> Draft:
     )
     _write(path, text)
     return Draft(str(path), summaries)
+
+
+MOST = Fraction(19, 20)
+"""Share of the values that have the type that is proposed, so that no single row decides it."""
+
+ALL_BUT_ODD = Fraction(999, 1000)
+"""Share of the numbers that are whole if whole numbers are proposed, which rounds all others."""
+
+CODE = re.compile("0[0-9]+")
+"""A text of digits that is no number: without its first zero it would be another code."""
+
+FEW_NUMBERS, FEW_TEXTS = 12, 50
+"""Largest numbers of different values of which categories are proposed."""
+
+
+def probable_type(table: SourceTable, name: str) -> ProbableType | None:
+    """The type that most values of a column without a type look like; None if it has no values."""
+    if [*table.columns].count(name) != 1:
+        return None
+    found = Counter(table[name].dropna())
+    if not found:
+        return None
+    values, counts = [*found], np.array([*found.values()])
+    reading = table.reading if isinstance(table, TextTable) else USUAL
+    numbers = floats(np.array(_with_points(values, reading), object))
+    times = seconds(np.array([*map(iso_dates(reading.date_format), map(str, values))], object))
+    there = ~np.isnan(numbers) & [CODE.fullmatch(str(value)) is None for value in values]
+    if _share(there, counts) >= MOST:
+        if _share(numbers[there] % 1 == 0, counts[there]) < ALL_BUT_ODD:
+            return "bounded"
+        return "categories" if len(set(numbers[there])) <= FEW_NUMBERS else "integer"
+    if _share(~np.isnan(times), counts) >= MOST:
+        return "dates"
+    return "categories" if len(values) <= FEW_TEXTS and 2 * len(values) <= counts.sum() else "text"
+
+
+def _with_points(values: Iterable[Any], reading: Reading) -> list[Any]:
+    """Values, of which those that are texts of numbers have a decimal point."""
+    return [*values] if reading.decimal == USUAL.decimal else [*map(with_point, values)]
+
+
+def _reading(sources: Iterable[DataSource]) -> Reading:
+    """How the first of the CSV files is probably to be read."""
+    files = [one.path for one in sources if not one.scheme and one.path.is_file()]
+    first = next((file for file in files if ".csv" in map(str.lower, file.suffixes)), None)
+    return USUAL if first is None else probable_reading(first)
+
+
+def _share(chosen: NDArray[np.bool_], counts: NDArray[np.int64]) -> Fraction:
+    return Fraction(int(counts[chosen].sum()), int(counts.sum()))
 
 
 def _sources(arguments: Sequence[str]) -> dict[str, DataSource]:
@@ -137,12 +206,12 @@ def _refused(path: Path, fault: str) -> SchemaError:
     return SchemaError(f"--output: {str(path)!r} {fault}; give another file with --output FILE, or remove this one")
 
 
-def _column(frame: Any, name: str, kind: StorageType | None) -> DraftColumn:
+def _column(frame: Any, name: str, kind: ColumnKind) -> DraftColumn:
     try:
         series = nw.from_native(frame, eager_only=True).get_column(name)
     except Exception:  # noqa: BLE001  (the name occurs twice, for example)
         return DraftColumn(name, kind, 0, None, None, None, None)
-    present = _as_numbers(series.drop_nulls()) if isinstance(frame, TextTable) else series.drop_nulls()
+    present = _readable(series.drop_nulls(), frame.reading) if isinstance(frame, TextTable) else series.drop_nulls()
     counts = _tried(lambda: present.value_counts(name="rows of a value").get_column("rows of a value"))
     low, high = _tried(lambda: (present.min(), present.max())) or (None, None)
     return DraftColumn(
@@ -156,10 +225,12 @@ def _column(frame: Any, name: str, kind: StorageType | None) -> DraftColumn:
     )
 
 
-def _as_numbers(texts: Any) -> Any:
-    """Texts as numbers, if all are, so that the smallest and the largest are those of numbers."""
-    numbers = _tried(lambda: nw.from_native(pd.to_numeric(texts.to_native()), series_only=True))
-    return texts if numbers is None else numbers
+def _readable(texts: Any, reading: Reading) -> Any:
+    """Texts as numbers or dates in ISO 8601, if all are, so that the smallest and the largest are those of these."""
+    plain = texts.to_native()
+    written = pd.Series(_with_points(plain, reading), dtype=object)
+    numbers = _tried(lambda: nw.from_native(pd.to_numeric(written), series_only=True))
+    return nw.from_native(plain.map(iso_dates(reading.date_format)), series_only=True) if numbers is None else numbers
 
 
 def _tried(compute: Any) -> Any:

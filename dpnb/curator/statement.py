@@ -26,7 +26,6 @@ import msgspec
 
 from dpnb._backends.memory.prepare.prepared_table import units_named
 from dpnb._backends.memory.prepare.values import time_name
-from dpnb._backends.source_table import TextTable
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.history import launch_text
 from dpnb._core.history.log import gdp_of
@@ -201,14 +200,14 @@ def statement(
 
 
 def _refuse_other_names(frames: Mapping[str, Any], tables: PrivateTables, version: str) -> None:
-    """Refuse a text file with numbers for units that the sessions had in memory, and then perhaps as numbers."""
+    """Refuse a file with numbers for units, read as texts, if the sessions may have had them as numbers."""
     for name, frame in frames.items():
         unit = tables.units[name]
-        if unit.column is None or unit.type is not msgspec.UNSET or not isinstance(frame, TextTable):
+        if unit.column is None or unit.type is not msgspec.UNSET or not frame.names_units_by_texts:
             continue
         if frame.columns.tolist().count(unit.column) == 1 and frame[unit.column].str.fullmatch(NUMBER).any():
             raise StatementError(
-                f"--table: the column {unit.column!r} of a .csv file is read as texts, and the sessions with version "
+                f"--table: the column {unit.column!r} of the file is read as texts, and the sessions with version "
                 f"{version!r} had a table in memory; if it had numbers there, other rows of a person counted; give "
                 "that table as a .parquet file, or declare unit_type='integer' in the next session"
             )

@@ -22,7 +22,7 @@ from dpnb.schema import Added
 ADDED = "added"
 """The metadata of the added columns; absent without any."""
 
-OF_VERSION = "schema", ADDED, "privacy_unit", "missing", "separator", "decimal", "encoding"
+OF_VERSION = "schema", ADDED, "privacy_unit", "missing", "separator", "decimal", "encoding", "date_format"
 """The metadata that a new version of the table may change, except for the column and the type of the privacy unit."""
 
 

@@ -111,7 +111,7 @@ def column_words(column: ColumnType, missing: tuple[str, ...] = ()) -> tuple[str
                 f"dates in {column.zone}",
                 values,
                 COUNTS[column.outside],
-                f"{texts}, anything but a date in ISO 8601",
+                f"{texts}, anything but a date",
             )
         case Categories():
             return "categories", _listed(column.values), "", f"{texts}, any other value"

@@ -10,7 +10,7 @@ from dpnb.errors import InvalidValueError
 from dpnb.service.access.tokens import Role, new_token, now, read_tokens, revoke_tokens
 from dpnb.service.configuration.settings import read_settings
 
-LIBRARIES = ("starlette", "uvicorn", "pyrate_limiter", "prometheus_client", "httpx")
+LIBRARIES = ("starlette", "uvicorn", "pyrate_limiter", "prometheus_client", "httpx", "pyarrow")
 
 
 def run_service(path: str, *, check_only: bool, restored: bool = False) -> tuple[str, int]:

@@ -36,6 +36,7 @@ from dpnb.service.configuration.settings import TableSettings
 from dpnb.service.heads import follow_head, refuse_older
 from dpnb.service.monitoring.log import described, log
 from dpnb.service.running import HeldRows, RunningRequest
+from dpnb.service.snapshots import with_snapshots
 from dpnb.service.turns import Turns
 from dpnb.session.base import BaseSession
 from dpnb.session.declaration import Declaration, read_declaration
@@ -196,12 +197,14 @@ class OpenTable(NotCopyable):
 
 def open_table(settings: TableSettings, heads: Path | None = None, *, restored: bool = False) -> OpenTable:
     """Open a table; `heads` and `restored` are as for `OpenTable`."""
-    session, digests = (
-        (_built(settings), None) if settings.session is not None else _declared(settings, None if restored else heads)
+    session, digests, taken = (
+        (_built(settings), None, None)
+        if settings.session is not None
+        else _declared(settings, None if restored else heads)
     )
     try:
         if digests is not None:
-            refuse_other_contents(session.ledger, session._core.version, digests)
+            refuse_other_contents(session.ledger, session._core.version, digests, taken)
         _refuse_unserved(session.filter, settings.place)
         return OpenTable(settings, session, heads, restored=restored)
     except BaseException:
@@ -220,8 +223,11 @@ def check_table(settings: TableSettings) -> None:
         _read_declaration(settings.declaration)
 
 
-def _declared(settings: TableSettings, heads: Path | None) -> tuple[Session, dict[str, str]]:
-    """The declared session, and the digests of the data files; with `heads`, of a ledger that is not an older one."""
+def _declared(settings: TableSettings, heads: Path | None) -> tuple[Session, dict[str, str], str | None]:
+    """The declared session, the digests of the data files, and when they were read from databases, if they were.
+
+    With `heads`, of a ledger that is not an older one.
+    """
     declaration = settings.declaration
     if declaration is None:
         raise InvalidValueError(f"{settings.place}: declaration: must be given; got None; add it")
@@ -230,8 +236,9 @@ def _declared(settings: TableSettings, heads: Path | None) -> tuple[Session, dic
     if heads is not None and isinstance(path := stated.arguments()["ledger"], str):
         refuse_older(path, settings.name, heads)
     digests: dict[str, str] = {}
-    tables = read_tables(settings.data.sources(declared.schemas), f"{settings.place}: data", declared.wanted, digests)
-    return Session.from_toml(declaration, tables[""] if list(tables) == [""] else tables), digests
+    sources, taken = stated.located(lambda: with_snapshots(settings, stated, declared))
+    tables = read_tables(sources, f"{settings.place}: data", declared.wanted, digests)
+    return Session.from_toml(declaration, tables[""] if list(tables) == [""] else tables), digests, taken
 
 
 def _read_declaration(path: Path) -> Declaration:

@@ -17,6 +17,7 @@ from tempfile import NamedTemporaryFile
 
 import msgspec
 
+from dpnb._sources.databases.snapshots import SUFFIX as SNAPSHOTS
 from dpnb.errors import InvalidValueError, LedgerError
 from dpnb.ledger import Ledger
 from dpnb.session.table_contents import SUFFIX
@@ -56,7 +57,9 @@ def back_up(path: str, folder: str) -> str:
     with suppress(InvalidValueError):  # a folder of the ledger that this account can only read
         time = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
         _write(Path(f"{own}{NOTE}"), msgspec.json.encode(Backup(time, rows, head)), owner=own.stat())
-    return f"{target}: {rows:,} row{'s' if rows != 1 else ''}; the hash of the last row is {head}"
+    snapshots = Path(f"{own}{SNAPSHOTS}")
+    left = f"; {snapshots} has rows of the table, and is not copied" if snapshots.is_dir() else ""
+    return f"{target}: {rows:,} row{'s' if rows != 1 else ''}; the hash of the last row is {head}{left}"
 
 
 def last_backup(path: str) -> Backup | None:

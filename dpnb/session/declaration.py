@@ -18,7 +18,7 @@ The keys are the keyword arguments of `Session`; columns and the budget are writ
 
 The rules are those of the argument or class of the same name; an error begins with the file and the line.  A relative
 ledger path, and the default path, are resolved against the file's folder, so that the ledger does not depend on the
-working directory.
+working directory; so is ``values_file``, which a column of categories may have in place of ``values``.
 """
 
 from __future__ import annotations
@@ -33,13 +33,15 @@ from typing import Any, TypeVar, get_args
 
 import msgspec
 
-from dpnb._core.tables import UnreadTables
+from dpnb._core.tables import PrivateTables, UnreadTables
+from dpnb._sources.source import DataSource
 from dpnb.accounting.budget import Budget
 from dpnb.errors import DpnbError, InvalidValueError, SchemaError
 from dpnb.ledger import MEMORY
 from dpnb.results.disclosure.stated import STATED, StatementText
-from dpnb.schema import ColumnType
+from dpnb.schema import Categories, ColumnType
 from dpnb.session.toml_file import NOT_STATED, KeyPath, TomlFile, near, read_toml
+from dpnb.session.values_file import VALUES_FILE, read_values
 
 # --- the values that a drafted declaration leaves open ----------------------------------------------------------------
 
@@ -52,7 +54,8 @@ REMEDIES = {
     "high": "the largest value that the column can have",
     "first": "the earliest date that the column can have, such as 2024-01-01",
     "last": "the latest date that the column can have, such as 2024-12-31",
-    "values": 'the list of its categories, such as ["north", "south"], or type = "text" without this line',
+    "values": 'the list of its categories, such as ["north", "south"], or values_file = "codes.txt" for a long one; or '
+    'type = "text" without this line',
     "type": '"bounded", "categories", "dates" or "text", with the other keys of that type',
     "privacy_unit": "the column that identifies the privacy unit, or delete the line if every row is a unit",
     "max_rows_per_unit": "how many rows of a unit count, or delete the line if every row is a unit",
@@ -108,7 +111,8 @@ class Declaration(TomlFile):
     def open_session(self, make: Callable[..., T], unread: UnreadTables) -> T:
         """Create the declared session on a table.
 
-        `make` is `Session`, or has the same arguments.  An error is the usual one, preceded by the file and the line.
+        `make` is `Session`, or has the same arguments.  A table may be the name of its source, which is read as
+        declared.  An error is the usual one, preceded by the file and the line.
         """
         arguments = self.arguments()
         if self.several and not unread.several and unread.tables[""] is not None:
@@ -116,6 +120,13 @@ class Declaration(TomlFile):
             raise self.fault(
                 SchemaError, ("schema",), f"schema: has the tables {names}; got one table; pass a dict with these names"
             )
+        named = {name: os.fspath(one) for name, one in unread.tables.items() if isinstance(one, str | os.PathLike)}
+        if named:
+            from dpnb._sources.reading import read_tables  # imported when first used, since it imports pandas
+
+            declared = self.located(lambda: PrivateTables.of_arguments(arguments, several=self.several))
+            sources = {name: DataSource.parse(source) for name, source in named.items()}
+            unread.tables = {**unread.tables, **read_tables(sources, "table", declared.wanted)}
         return self.located(lambda: make(unread, **arguments))
 
     def located(self, work: Callable[[], T]) -> T:
@@ -186,8 +197,22 @@ class Declaration(TomlFile):
             raise self.fault(SchemaError, (*at, "type"), f"{key}.type: must be one of {types}; got {tag!r}{similar}")
         kind = COLUMN_TYPES[tag]
         known = {field.name: field.required for field in msgspec.structs.fields(kind)}
-        column: ColumnType = self._construct(kind, known, {k: v for k, v in entry.items() if k != "type"}, at)
-        return column
+        make: Callable[..., ColumnType] = kind
+        if kind is Categories:
+            known, make = {"values": VALUES_FILE not in entry, VALUES_FILE: False}, self._categories
+        return self._construct(make, known, {k: v for k, v in entry.items() if k != "type"}, at)
+
+    def _categories(self, values: Any = (), values_file: object = None) -> Categories:
+        if values_file is None:
+            return Categories(values)
+        if values or not isinstance(values_file, str) or not values_file:
+            raise SchemaError(
+                f"{VALUES_FILE}: must be the path of a file, in place of values; got {values_file!r}"
+                f"{' and values' if values else ''}; write for example {VALUES_FILE} = 'codes.txt'"
+            )
+        missing = self.content.get("missing")
+        texts = [text for text in missing if isinstance(text, str)] if isinstance(missing, list) else []
+        return Categories(read_values(Path(self.path).parent / values_file, texts))
 
     def _construct(self, make: Callable[..., T], known: Mapping[str, bool], entry: dict[str, Any], at: KeyPath) -> T:
         self.refuse_keys(entry, known, at)

@@ -38,6 +38,7 @@ class SessionOptions(TypedDict, total=False):
     separator: str
     decimal: str
     encoding: str
+    date_format: str
     public_size: int | None
     public_rows: int | Mapping[str, int] | None
     sampled: Sampled | None

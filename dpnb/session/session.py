@@ -82,11 +82,11 @@ class Session(BaseSession):
     ----------
     table : data frame, or mapping of str to data frame
         A pandas, polars or pyarrow table: the declared columns are copied, so later changes to the table have no
-        effect.  Or a polars lazy frame, a DuckDB relation or a Spark data frame, which is not copied and is read again
-        by every query; or a Dask data frame, which is prepared on its workers.  Several tables
-        are passed by name and share the privacy unit and the budget.  What a value counts as depends on that value
-        alone, but a library may have changed it before: pandas converts integers in a column with a null or a fraction
-        to doubles, and integers above 2**53 then differ.  Use a nullable or an Arrow type (``Int64``,
+        effect.  Or a polars lazy frame, a DuckDB relation, a Spark data frame or a table of Ibis in a database, which
+        is not copied and is read again by every query; or a Dask data frame, which is prepared on its workers.  Several
+        tables are passed by name and share the privacy unit and the budget.  What a value counts as depends on that
+        value alone, but a library may have changed it before: pandas converts integers in a column with a null or a
+        fraction to doubles, and integers above 2**53 then differ.  Use a nullable or an Arrow type (``Int64``,
         ``int64[pyarrow]``) for such columns.  polars infers the types of a frame that is made from Python lists in the
         same way; give it a schema.
     name : str
@@ -120,12 +120,12 @@ class Session(BaseSession):
         as the table has it; the fields of a CSV file are texts.  Required if tables differ in this.  A column of
         floating-point numbers cannot identify units.
     missing : list of str, default []
-        Only for a table that dpnb reads, as :doc:`the commands of curators </reference/commands>` and the service do:
+        Only for a table that dpnb reads, as `read_table`, :doc:`commands </reference/commands>` and the service do:
         the values that are missing, beside nulls and empty fields.  Like `outside` of a column, the list is part of the
         guarantee.
-    separator, decimal, encoding : str, default ",", "." and "utf-8"
-        Only for CSV files that dpnb reads: the character between fields, the decimal mark, ``"."`` or ``","``, and the
-        encoding, such as ``"latin-1"``.
+    separator, decimal, encoding, date_format : str, default ",", ".", "utf-8" and "YYYY-MM-DD"
+        Only for CSV files that dpnb reads: the character between fields, the decimal mark, ``"."`` or ``","``, the
+        encoding, such as ``"latin-1"``, and how dates are written, such as ``"DD.MM.YYYY"``, beside ISO 8601.
     public_size : int, optional
         A public number of units, used to predict errors; never computed from the table.
     public_rows : int or mapping of str to int, optional
@@ -148,7 +148,7 @@ class Session(BaseSession):
         are not reused. The guarantee of individual accounting assumes this: what each unit has paid is computed from
         the table, so a changed table under an old version loses the record of what was paid. A table that an engine
         reads again must not change under an old version either, nor while it is read: a query may read it more than
-        once.
+        once. In PostgreSQL it may: an answer is about the rows at its time.
         If the engine reports which local files it reads, a digest of their device, inode and time of change is stored
         in the ledger: a file that was changed, replaced, copied or moved is refused under an old version, when the
         session is created and before each charge.
@@ -233,6 +233,7 @@ class Session(BaseSession):
         separator: str = ",",
         decimal: str = ".",
         encoding: str = "utf-8",
+        date_format: str = "YYYY-MM-DD",
         public_size: int | None = None,
         public_rows: int | Mapping[str, int] | None = None,
         sampled: Sampled | None = None,
@@ -254,7 +255,7 @@ class Session(BaseSession):
             several=table.several,
             privacy_unit=privacy_unit,
             unit_type=unit_type,
-            reading=Reading.declared(missing, separator, decimal, encoding),
+            reading=Reading.declared(missing, separator, decimal, encoding, date_format),
             rows=max_rows_per_unit,
             groups=max_groups_per_unit,
             rows_per_group=max_rows_per_group,
@@ -352,8 +353,9 @@ class Session(BaseSession):
         path : str or path
             The file, with the arguments of `Session` except the table; the page :doc:`/reference/declaration` lists its
             keys.  A relative ledger path is resolved against the file's folder.
-        table : data frame, or mapping of str to data frame, optional
-            As for `Session`; required unless `rehearse`.
+        table : data frame, str or path, or mapping of str to these, optional
+            As for `Session`, or the source of the table, as for `read_table`: it is then read as the file declares.
+            Required unless `rehearse`.
         rehearse : bool, default False
             Use mock data, as `Session.rehearse` does; the table is not used.
 

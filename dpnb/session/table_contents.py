@@ -22,27 +22,39 @@ from dpnb.errors import InvalidValueError
 from dpnb.ledger import Ledger
 from dpnb.ledger.charge import TABLE_FILES, digest
 from dpnb.ledger.node import UNCOUNTED
+from dpnb.ledger.queries import stored_ledger
 
 SUFFIX = "-secret"
 """Of the file of the secret, beside the ledger."""
 
 BYTES = 32
 
+KEY = digest(["table_contents"])
 
-def refuse_other_contents(ledger: Ledger, version: str, digests: Mapping[str, str]) -> None:
+TAKEN = "taken"
+"""The key of the time at which the files of a version were read from databases."""
+
+
+def was_served(path: str, version: str) -> bool:
+    """Whether a service has used a version of the ledger in a file."""
+    with stored_ledger(path) as ledger:
+        return ledger is not None and ledger.by_key(UNCOUNTED, version, KEY) is not None
+
+
+def refuse_other_contents(ledger: Ledger, version: str, digests: Mapping[str, str], taken: str | None = None) -> None:
     """Record the contents of a version's files in the ledger, or refuse other ones.
 
     `digests` are those of each table's file, as `read_tables` computes them.  They are also refused if the secret is
-    lost or can be read by others.
+    lost or can be read by others.  `taken` says when the files were read from databases, which is recorded too.
     """
     path = Path(f"{os.path.realpath(ledger.path)}{SUFFIX}")
-    key = digest(["table_contents"])
-    known = ledger.by_key(UNCOUNTED, version, key)
+    known = ledger.by_key(UNCOUNTED, version, KEY)
     secret = _secret(path, make=known is None)
     own = None if secret is None else _keyed(secret, digests)
     if known is None:
         with ledger.transaction():
-            known = ledger.by_key(UNCOUNTED, version, key) or ledger.note(TABLE_FILES, version, {"contents": own}, key)
+            details = {"contents": own} if taken is None else {"contents": own, TAKEN: taken}
+            known = ledger.by_key(UNCOUNTED, version, KEY) or ledger.note(TABLE_FILES, version, details, KEY)
     recorded = (known.launch or {})["contents"]
     if own is None or own["secret"] != recorded["secret"]:
         fault = "is missing" if own is None else "is another one"

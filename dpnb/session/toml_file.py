@@ -6,10 +6,13 @@ service.
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import shutil
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -62,6 +65,9 @@ def _paths(stated: Mapping[str, Any], above: KeyPath) -> Iterator[KeyPath]:
 
 ERROR_POSITION = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
 """How `tomllib` reports the position of a syntax error."""
+
+STATED_TEXT = re.compile(r"""^[ \t]*\w+[ \t]*=[ \t]*("[^"\n]*"|'[^'\n]*')""")
+"""A key with a text as its value, on one line."""
 
 NOT_STATED = "not_private_test_seed"
 """The one argument of a session that a file cannot contain, since it is for tests only."""
@@ -134,3 +140,50 @@ def near(word: object, known: Iterable[str]) -> str:
     """A suggestion of the most similar known word, if any."""
     similar: Sequence[str] = get_close_matches(word, list(known), 1) if isinstance(word, str) else ()
     return f"; did you mean {similar[0]!r}?" if similar else ""
+
+
+# --- what a command changes in a file ---------------------------------------------------------------------------------
+
+
+def with_text(file: TomlFile, key: str, value: str, before: str) -> str:
+    """The text of a file in which a key at the top has another value, a text; a new line goes before another key."""
+    lines = file.text.split("\n")
+    stated = f"{key} = {json.dumps(value, ensure_ascii=False)}"
+    at = file.lines.get((key,))
+    if at is None:
+        lines.insert(file.lines[before,] - 1, stated)
+    else:
+        lines[at - 1] = STATED_TEXT.sub(lambda _: stated, lines[at - 1], count=1)
+    text = "\n".join(lines)
+    try:
+        if tomllib.loads(text) == {**file.content, key: value}:
+            return text
+    except tomllib.TOMLDecodeError:
+        pass
+    raise file.fault(InvalidValueError, (key,), f"{key}: cannot be changed here; write {stated} on a line of its own")
+
+
+@contextmanager
+def replaced_after(path: str, text: str) -> Iterator[None]:
+    """Replace a file after the block, if that has not failed, by one with the same rights; a link stays one.
+
+    It is written before the block, so that one that cannot be written is refused before anything else is done.
+    """
+    own = Path(os.path.realpath(path))
+    new = own.with_name(f".{own.name}.new")
+    try:
+        with new.open("wb") as opened:
+            shutil.copymode(own, new)
+            opened.write(text.encode())
+            opened.flush()
+            os.fsync(opened.fileno())
+    except OSError as error:
+        raise InvalidValueError(
+            f"{path}: must be in a folder in which this account can write, to be replaced ({error.strerror}); run the "
+            "command as the account that owns it"
+        ) from None
+    try:
+        yield
+        os.replace(new, own)
+    finally:
+        new.unlink(missing_ok=True)

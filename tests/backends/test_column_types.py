@@ -7,6 +7,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
+import duckdb
 import narwhals as nw
 import numpy as np
 import pandas as pd
@@ -259,6 +260,52 @@ def test_a_dictionary_is_of_the_kind_of_its_values() -> None:
     table = pa.table({"x": pa.array([5, 7]).dictionary_encode()})
     with pytest.raises(SchemaError, match="hold whole numbers"):
         refuse_mismatches(table, {"x": WORDS})
+
+
+STRANGE = {
+    "opaque": pa.ExtensionArray.from_storage(pa.opaque(pa.string(), "numeric", "PostgreSQL"), pa.array(["1.5", "2"])),
+    "uuid": pa.ExtensionArray.from_storage(pa.uuid(), pa.array([b"0" * 16] * 2, pa.binary(16))),
+    "interval": pa.array([(1, 2, 3)] * 2, pa.month_day_nano_interval()),
+    "bytes of one length": pa.array([b"12"] * 2, pa.binary(2)),
+    "binary view": pa.array([b"12"] * 2, pa.binary_view()),
+    "runs of bytes": pa.RunEndEncodedArray.from_arrays([2], pa.array([b"12"])),
+    "a dictionary of bytes": pa.array([b"1", b"2"]).dictionary_encode(),
+    "duration": pa.array([1, 2], pa.duration("s")),
+    "time": pa.array([1, 2], pa.time32("s")),
+    "list": pa.array([[1], [2]]),
+    "struct": pa.array([{"a": 1}] * 2),
+    "map": pa.array([[("a", 1)]] * 2, pa.map_(pa.string(), pa.int64())),
+}
+
+
+@pytest.mark.parametrize("name", STRANGE)
+@pytest.mark.parametrize("container", ["pandas", "pyarrow", "polars", "duckdb"])
+def test_a_type_of_which_no_value_can_be_read_as_declared_is_refused(container: str, name: str) -> None:
+    table: Any = pa.table({"x": STRANGE[name]})
+    if container == "pandas":
+        table = pd.DataFrame({"x": pd.arrays.ArrowExtensionArray(table["x"])})
+    elif container == "polars":
+        if name in ("interval", "runs of bytes", "opaque"):
+            pytest.skip("polars has no such type, or reads its texts")
+        table = pl.from_arrow(table)
+    elif container == "duckdb":
+        if name == "runs of bytes":
+            pytest.skip("DuckDB has no such type")
+        table = duckdb.from_arrow(table)
+    with pytest.raises(SchemaError, match=r"column 'x'"):
+        session(table, x=NUMBER)
+
+
+@pytest.mark.parametrize("container", ["pandas", "pyarrow"])
+def test_values_behind_an_unknown_type_that_can_be_read_are_read(container: str) -> None:
+    array = pa.ExtensionArray.from_storage(pa.opaque(pa.string(), "numeric", "PostgreSQL"), pa.array(["1.5", "0.5"]))
+    table: Any = pa.table({"x": array})
+    if container == "pandas":
+        table = pd.DataFrame({"x": pd.arrays.ArrowExtensionArray(table["x"])})
+    assert counting(table, HALVES) == counting(table, TEXT) == 2
+    session(table, x=HALVES)
+    nothing: Any = pa.table({"x": pa.nulls(2)})  # a type that follows from the rows
+    session(nothing, x=NUMBER)
 
 
 @pytest.mark.parametrize("table", [None, 3, pd.DataFrame([[1, 2]], columns=["x", "x"]), pl.DataFrame({"y": [1]})])

@@ -108,7 +108,7 @@ def csv_additions(read: Callable[[Path], Any], folder: Path, times: int) -> Iter
 
 
 def test_no_line_of_a_csv_file_changes_another(tmp_path: Path) -> None:
-    assert all(csv_additions(read_text_table, tmp_path, TIMES))
+    assert all(csv_additions(lambda file: read_text_table(DataSource(str(file))), tmp_path, TIMES))
 
 
 @pytest.mark.parametrize(

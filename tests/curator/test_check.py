@@ -292,6 +292,7 @@ def test_it_writes_nothing_and_says_whom_it_is_for(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.stderr == ""
     assert done.stdout.count("COMPUTED FROM THE ROWS") == 2
+    assert done.stdout.count("These counts are private: correct mistakes by them, but tune no bound") == 1
     assert "Do not show it to the analyst" in done.stdout
     assert {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == before
 

@@ -1,4 +1,7 @@
-"""``python -m dpnb draft``: from a table's file to a session in three commands, and nothing of a row in the file."""
+"""``python -m dpnb draft``: from a table's file to a session in three commands, and nothing of a row in the file.
+
+Of a file without types, the probable types alone are from the rows.
+"""
 
 from __future__ import annotations
 
@@ -122,7 +125,7 @@ def test_three_commands_lead_from_a_file_to_a_session(tmp_path: Path) -> None:
 # --- the attack: analysts may open the file --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["people.parquet", "people.csv", "people.feather", "people"])
+@pytest.mark.parametrize("name", ["people.parquet", "people.feather", "people"])
 @pytest.mark.parametrize("others", [{name: values[1:] for name, values in HOLDS.items()}, OTHERS], ids=["one", "all"])
 def test_tables_with_other_rows_give_the_same_bytes(tmp_path: Path, name: str, others: dict[str, Any]) -> None:
     assert drafted(tmp_path / "a", HOLDS, name) == drafted(tmp_path / "b", others, name)
@@ -139,9 +142,45 @@ def test_whole_numbers_with_a_null_which_pandas_stores_as_fractions_make_no_diff
     assert drafted(tmp_path / "a", whole) == drafted(tmp_path / "b", with_null)
 
 
-def test_one_text_among_the_numbers_of_a_csv_file_makes_no_difference(tmp_path: Path) -> None:
-    numbers, texts = {"n": ["1", "2", "3"]}, {"n": ["1", "2", "secret"]}
-    assert drafted(tmp_path / "a", numbers, "p.csv") == drafted(tmp_path / "b", texts, "p.csv")
+LOOKS: dict[str, tuple[list[Any], str]] = {
+    "bounded": ([number / 8 for number in range(40)], "bounded"),
+    "integer": ([*range(39), ""], "bounded"),
+    "codes": ([1, 2, 3, 9] * 10, "categories"),
+    "truth": (["true", "false"] * 20, "categories"),
+    "town": (["Bergen", "Cork"] * 20, "categories"),
+    "name": ([f"person {number}" for number in range(40)], "text"),
+    "born": ([f"2001-02-{1 + number % 28:02}" for number in range(40)], "dates"),
+    "empty": ([""] * 40, PLACEHOLDER),
+}
+
+
+def test_the_types_that_most_values_of_a_csv_file_look_like_are_proposed_and_marked(tmp_path: Path) -> None:
+    text = drafted(tmp_path, {name: values for name, (values, _) in LOOKS.items()}, "p.csv").decode()
+    schema = tomllib.loads(text)["schema"]
+    assert {name: entry["type"] for name, entry in schema.items()} == {name: kind for name, (_, kind) in LOOKS.items()}
+    assert [name for name, entry in schema.items() if "integer" in entry] == ["integer"]
+    assert {value for entry in schema.values() for key, value in entry.items() if key not in ("type", "integer")} == {
+        PLACEHOLDER
+    }
+    sections = text[text.index("[schema.") :]
+    marked = [line for line in sections.split("\n") if "read from the table: confirm from its documentation" in line]
+    assert len(marked) == 8  # seven types, and one whole number
+    assert not any(value in text for value in ("Bergen", "person 1", "2001-02", "2.125"))
+
+
+def test_types_are_proposed_for_the_cells_of_an_excel_file(tmp_path: Path) -> None:
+    days = pd.date_range("2001-02-01", periods=40)
+    pd.DataFrame({"n": range(40), "born": days, "town": ["Bergen", "Cork"] * 20}).to_excel(tmp_path / "p.xlsx")
+    made = draft([str(tmp_path / "p.xlsx")], str(tmp_path / "p.toml"))
+    assert [one.kind for one in made.tables[0].columns if one.name in ("n", "born", "town")] == [
+        "integer", "dates", "categories",
+    ]  # fmt: skip
+
+
+def test_one_row_does_not_decide_a_proposed_type(tmp_path: Path) -> None:
+    values = {name: values * 25 for name, (values, kind) in LOOKS.items() if kind != PLACEHOLDER}
+    odd = {name: ["secret", *some[1:]] for name, some in values.items()}
+    assert drafted(tmp_path / "a", values, "p.csv") == drafted(tmp_path / "b", odd, "p.csv")
 
 
 def test_a_draft_that_writes_a_minimum_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -121,6 +121,22 @@ def test_several_tables_are_stated_by_their_names(file: Path) -> None:
     assert session.table("paid")["income"].mean().preview(mu=0.1).fits
 
 
+def test_a_table_may_be_its_file_which_is_read_as_declared(tmp_path: Path) -> None:
+    for name, unit in (("seen", "visits;x"), ("paid", "income;x")):
+        (tmp_path / f"{name}.csv").write_text(f"person;{unit}\n007;2,5;x\n7;2,5;x\n", encoding="utf-8")
+    path = tmp_path / "clinic.toml"
+    text = SEVERAL.replace('"clinic"\n', '"clinic"\nseparator = ";"\ndecimal = ","\n').replace("0.5", "200")
+    path.write_text(text.replace('type = { type = "categories", values = ["x"] }\n', ""), encoding="utf-8")
+    files = {name: tmp_path / f"{name}.csv" for name in ("seen", "paid")}
+    session = dpnb.Session.from_toml(path, files)
+    assert round(float(session.table("seen")["visits"].sum().release(mu=100))) == 5
+    assert round(float(session.table("seen").count_units().release(mu=100))) == 2
+    with pytest.raises(SchemaError, match=r"give the file instead, as in Session\.from_toml"):
+        dpnb.Session.from_toml(path, tables())
+    with pytest.raises(SchemaError, match=r"table: must be an existing file; got .*none\.csv"):
+        dpnb.Session.from_toml(path, {**files, "paid": str(tmp_path / "none.csv")})
+
+
 def test_a_rehearsal_needs_no_table_and_leaves_no_ledger(file: Path) -> None:
     session = dpnb.Session.from_toml(file, rehearse=True)
     assert "REHEARSAL" in str(session)

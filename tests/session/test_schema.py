@@ -69,8 +69,7 @@ def test_each_column_shows_type_values_and_what_counts_as_missing() -> None:
         "town": "town categories 'north', 'south' null, any other value",
         "code": "code categories 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, ... (1,000 in all)"
         " null, any other value",
-        "hired": "hired dates in UTC 2001-01-01 to 2024-12-31 counts as the nearer bound"
-        " null, anything but a date in ISO 8601",
+        "hired": "hired dates in UTC 2001-01-01 to 2024-12-31 counts as the nearer bound null, anything but a date",
         "note": "note text not public null, anything but a text or number",
     }
     assert "  privacy unit: one p (at most 3 rows)" in lines

@@ -171,7 +171,7 @@ def test_a_ledger_that_was_filled_with_the_table_in_memory_asks_for_a_new_versio
     filled = dpnb.Session(pd.read_csv(file), **same)
     spent = filled.frame.count().release(mu=100)
     filled.ledger.close()
-    with pytest.raises(InvalidValueError, match=r"^version: must be changed.*as texts"):
+    with pytest.raises(InvalidValueError, match=r"^version: must be changed.*by texts"):
         opened(file, ledger=ledger)
     new = opened(file, ledger=ledger, version="2")
     assert spent is not None
@@ -180,7 +180,7 @@ def test_a_ledger_that_was_filled_with_the_table_in_memory_asks_for_a_new_versio
     new.ledger.close()
     again = opened(file, ledger=ledger, version="2")  # what was read in this way is used again
     again.ledger.close()
-    with pytest.raises(InvalidValueError, match=r"^version: must be changed.*a CSV file whose fields"):
+    with pytest.raises(InvalidValueError, match=r"^version: must be changed.*a file in which texts"):
         dpnb.Session(pd.read_csv(file), **same, version="2")
     kinds = [charge.kind for charge in Ledger.read_only_copy(str(ledger)).charges()]
     assert kinds.count(TABLE_FILES) == 1
@@ -345,7 +345,7 @@ def test_an_unusable_archive_is_refused_without_its_content(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("id;code\n1;2\n", "the first line has no comma; separate the fields of all lines by commas"),
+        ("id;code\n1;2\n", "its fields are separated by ';'; write separator = \";\" below the name"),
         ("person,code_\n1,2,\n2,3\n", "1 of 2 lines do not have as many fields as the first line"),
     ],
 )
@@ -368,3 +368,103 @@ def test_the_last_suffix_is_the_format_of_a_file(tmp_path: Path) -> None:
     (tmp_path / "a.csv.zst").write_bytes(b"")
     with pytest.raises(SchemaError, match=r"must be a \.csv"):
         read_tables({"": DataSource(str(tmp_path / "a.csv.zst"))}, "table")
+
+
+# --- separators, decimal marks and encodings -------------------------------------------------------------------------
+
+SEMICOLONS = "id;code;wage;name\n7;1;1,5;Zoë\n8;2;-2,25;b\n9;3;1.5;c\n10;3;1.234,5;d\n"
+DIALECT: dict[str, Any] = {"separator": ";", "decimal": ",", "encoding": "latin-1"}
+WAGES: dict[str, Any] = {
+    "code": dpnb.Categories(CODES), "wage": dpnb.Bounded(-100, 100), "name": dpnb.Text(max_length=9),
+}  # fmt: skip
+
+
+def test_a_file_with_semicolons_decimal_commas_and_latin_letters(tmp_path: Path) -> None:
+    file = tmp_path / "a.csv"
+    file.write_bytes(SEMICOLONS.encode("latin-1"))
+    of = opened(file, schema=WAGES, **DIALECT)
+    assert counts(of) == [1, 1, 2, 0, 0]
+    # A point may mean thousands where the comma is the decimal mark.
+    assert float(of.frame["wage"].sum().release(mu=500)) == pytest.approx(-0.75, abs=2)
+    assert round(float(of.frame["wage"].count().release(mu=100))) == 2
+    assert round(float((of.frame["name"] == "Zoë").sum().release(mu=100))) == 1
+    of_halves = {"wage": dpnb.Categories([1.5, -2.25, "1.234,5"])}
+    wages = opened(file, schema=of_halves, **DIALECT).frame.groupby("wage").count().release(mu=100)
+    assert wages.to_pandas().iloc[:, 0].round().tolist() == [1, 1, 1]
+
+
+def test_a_tab_is_a_separator_and_quoted_fields_may_contain_the_separator(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text('id\tcode\n"7\t8"\t1\n9\t2\n')
+    of = opened(tmp_path / "a.csv", separator="\t")
+    assert (counts(of), units(of)) == ([1, 1, 0, 0, 0], 2)
+
+
+def test_a_value_that_the_encoding_does_not_have_is_missing_alone(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b"id,code,name\n7,1,\x81\n8,2,caf\xe9\n")
+    of = opened(tmp_path / "a.csv", schema={**SCHEMA, "name": dpnb.Text()}, encoding="cp1252")
+    assert counts(of) == [1, 1, 0, 0, 0]
+    assert round(float(of.frame["name"].count().release(mu=100))) == 1
+
+
+def test_how_a_table_is_read_belongs_to_a_version(tmp_path: Path) -> None:
+    file, ledger = tmp_path / "a.csv", tmp_path / "a.dpnb"
+    file.write_bytes(SEMICOLONS.encode("latin-1"))
+    spent = opened(file, ledger=ledger, schema=WAGES, **DIALECT)
+    spent.frame.count().release(mu=1)
+    spent.ledger.close()
+    opened(file, ledger=ledger, schema=WAGES, **DIALECT).ledger.close()
+    for other in ({"decimal": "."}, {"encoding": "cp1252"}):
+        with pytest.raises(LedgerError, match=rf"; {next(iter(other))}: the ledger has"):
+            opened(file, ledger=ledger, schema=WAGES, **{**DIALECT, **other})
+    opened(file, ledger=ledger, schema=WAGES, **{**DIALECT, "encoding": "cp1252"}, version="2").ledger.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("separator", ["", ";;", '"', "\n", "\r", "\0", None, 1]),
+        ("decimal", ["", ";", "..", None, "·"]),
+        ("encoding", ["", "latin-11", "utf-16", "utf-7", "cp037", "base64", "unicode_escape", "\0", None, 8]),
+    ],
+)
+def test_other_dialects_are_refused(name: str, values: list[Any], tmp_path: Path) -> None:
+    for value in values:
+        with pytest.raises(SchemaError, match=rf"^{name}: must be"):
+            session(tmp_path / "a.csv", people(), **{name: value})
+
+
+def test_a_dialect_that_is_wrong_in_a_declaration_is_refused_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "people.toml").write_text(DECLARED.replace("[budget]", 'separator = ";;"\n[budget]'))
+    with pytest.raises(SchemaError, match=r"people\.toml, line 6: separator: must be one character"):
+        dpnb.Session.from_toml(tmp_path / "people.toml", rehearse=True)
+
+
+@pytest.mark.parametrize("mark", [";", "\t", "|"])
+def test_another_separator_is_named_when_a_session_is_opened(mark: str, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(mark.join(["id", "code"]) + "\n" + mark.join(["sekret", "1"]))
+    with pytest.raises(SchemaError, match=r"one field: declare separator=") as refused:
+        opened(tmp_path / "a.csv")
+    assert repr(mark) in str(refused.value)
+    assert "sekret" not in str(refused.value)
+
+
+def test_a_session_says_how_its_table_was_read(tmp_path: Path) -> None:
+    table = dpnb.read_table(write_people(tmp_path), missing=["NA"], separator=";")
+    arguments: dict[str, Any] = {"name": "p", "budget": dpnb.Budget.gdp(1), "schema": SCHEMA, "ledger": MEMORY}
+    dpnb.Session(table, **arguments, missing=["NA"], separator=";")
+    with pytest.raises(SchemaError, match=r"^separator: must be ';', with which the table was read; got ','"):
+        dpnb.Session(table, **arguments, missing=["NA"])
+    with pytest.raises(SchemaError, match=r"^decimal: is for tables that dpnb reads"):
+        dpnb.Session(pd.DataFrame({"code": [1]}), **arguments, decimal=",")
+
+
+def write_people(folder: Path) -> Path:
+    (folder / "p.csv").write_text("id;code\n1;2\n")
+    return folder / "p.csv"
+
+
+@pytest.mark.parametrize("source", [1, None, b"a.csv", "none.csv", "https://a:sekret@b/c.csv"])
+def test_read_table_refuses_what_is_no_table(source: Any) -> None:
+    with pytest.raises(SchemaError, match=r"^source: must be") as refused:
+        dpnb.read_table(source)
+    assert "sekret" not in str(refused.value)

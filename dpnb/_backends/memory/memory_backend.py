@@ -69,14 +69,15 @@ class MemoryBackend(SourceResolver[PreparedTable | JoinedRows]):
     @classmethod
     def read(cls, tables: Mapping[str, Any], schemas: Schemas, units: Units, added: Added = ()) -> MemoryBackend:
         """Copy the columns in the schemas; see `prepare_all` for the errors."""
-        from dpnb._backends.source_table import TextTable  # imported when first used, since it imports pandas
+        from dpnb._backends.source_table import SourceTable  # imported when first used, since it imports pandas
 
         prepared = prepare_all(tables, schemas, units, added)
         start_compiling()
         backend = cls(prepared, schemas, units)
         # A declared type of identifiers is the same for all readers; and if each row is a unit, none is chosen.
         undeclared = [table for name, table in tables.items() if units[name].column and units[name].type is UNSET]
-        backend._reading = FIELDS_AS_TEXTS if any(isinstance(table, TextTable) for table in undeclared) else None
+        read = [table for table in undeclared if isinstance(table, SourceTable)]
+        backend._reading = FIELDS_AS_TEXTS if any(table.names_units_by_texts for table in read) else None
         return backend
 
     @property

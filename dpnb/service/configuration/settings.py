@@ -19,7 +19,7 @@ from dpnb._compile.work import MB, WorkLimits
 from dpnb._core.options import checked_name
 from dpnb._sources.formats import IN_WORDS, format_of
 from dpnb._sources.source import DataSource
-from dpnb.errors import InvalidValueError
+from dpnb.errors import InvalidValueError, SchemaError
 from dpnb.service.configuration.parts import DIVISION_KEYS, DivisionSettings, read_division
 from dpnb.service.configuration.ports import (
     PortAddress,
@@ -91,12 +91,18 @@ def _source(value: Any, folder: Path) -> DataSource:
         value, query = value[SOURCE], value.get(QUERY, "")
     if not isinstance(value, str) or not value or not isinstance(query, str):
         raise SettingError("must be the path of a file", "write it in quotes")
-    source = DataSource.parse(value, query).beside(folder)
+    try:
+        source = DataSource.parse(value, query)
+    except SchemaError as error:
+        rule, _, remedy = str(error).partition("; ")
+        raise SettingError(rule, remedy, got="one that is not shown") from None
     if not source.scheme:
+        if query:
+            raise SettingError("must have no query, which is for a database", "remove it", got=repr(value))
         existing_file(source.location, folder)
-    if format_of(source) is None:
+    if format_of(source.beside(folder)) is None:
         raise SettingError(f"must be {IN_WORDS}", "convert the table to one", got=repr(source.words))
-    return source
+    return source.beside(folder)
 
 
 def _function(value: Any, folder: Path) -> tuple[Path, str]:

@@ -30,6 +30,7 @@ from dpnb.ledger.charge import (
     VERSION,
 )
 from dpnb.service.opening import OpenTable
+from dpnb.session.table_contents import TAKEN
 
 # --- the rows ---------------------------------------------------------------------------------------------------------
 
@@ -105,7 +106,8 @@ def words_of(account: Accountant, charge: Charge) -> str:
         return shortened_words(launch_text.of(charge), plan_of(charge))
     if charge.kind in ABOUT_TABLE_WORDS:
         of = f" for version {charge.table_version!r}" if charge.kind in (TABLE_FILES, VERSION) else ""
-        return f"{ABOUT_TABLE_WORDS[charge.kind]}{of}"
+        taken = (charge.launch or {}).get(TAKEN)
+        return f"{ABOUT_TABLE_WORDS[charge.kind]}{of}{f', read from databases at {taken}' if taken else ''}"
     return launch_text.of(charge)
 
 

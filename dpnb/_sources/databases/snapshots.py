@@ -1,0 +1,196 @@
+"""Snapshots: what was read of databases for one version of a table, kept beside the ledger.  Reads rows.
+
+A database changes between two starts, and a version is one table.  So it is read once, into Parquet files that only the
+curator's account can read: ``<ledger>-snapshots/<version>/<table>.parquet``.  All tables of a version are written in a
+hidden folder, which gets its name when they are complete and on disk; a crash before leaves nothing that counts, and
+the next who takes a snapshot removes it.  Of two processes, one waits for the other.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import mkdtemp
+from urllib.parse import quote
+
+from dpnb._backends.reading import Wanted
+from dpnb._sources.databases.driver import DatabaseReader
+from dpnb._sources.databases.reading import connected
+from dpnb._sources.source import DataSource
+from dpnb.errors import SchemaError
+
+SUFFIX = "-snapshots"
+"""Of the folder, beside the ledger."""
+
+PARTIAL = ".partial-"
+PRIVATE_FOLDER, PRIVATE_FILE, OTHERS = 0o700, 0o600, 0o077
+MAX_NAME = 200
+ORIGIN = b"dpnb"
+"""The key in a file's metadata of where and when it was read."""
+
+
+@dataclass(frozen=True)
+class TableSnapshot:
+    """The place of the snapshot of one version."""
+
+    ledger: str  # its path
+    version: str
+
+    @property
+    def folder(self) -> Path:
+        """The folder of its files, which exists when they are complete."""
+        return Path(f"{os.path.realpath(self.ledger)}{SUFFIX}") / _file_name(self.version, "version")
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether it is there."""
+        return self.folder.is_dir()
+
+    def files(self, sources: Mapping[str, DataSource], wanted: Mapping[str, Wanted]) -> dict[str, DataSource]:
+        """Its files, by the names of their tables; refused if one has not what is wanted."""
+        found = {name: self.folder / f"{_file_name(name)}.parquet" for name in sources}
+        for name, file in found.items():
+            names = _columns(file)
+            missing = [column for column in wanted[name].columns or () if column not in names]
+            if missing or not names:
+                what = (
+                    f"was taken without the column {missing[0]!r}"
+                    if names
+                    else f"lacks {str(file)!r}, or it is damaged"
+                )
+                raise SchemaError(
+                    f"version: must be changed, since the snapshot of {self.version!r} {what}; give another version, "
+                    "for which the database is read again"
+                )
+        return {name: DataSource(str(file)) for name, file in found.items()}
+
+    def take(self, sources: Mapping[str, DataSource], wanted: Mapping[str, Wanted], argument: str) -> bool:
+        """Read the databases, unless another process has done so meanwhile; return whether this one has.
+
+        `argument` names the key of the settings, for errors.
+        """
+        _refuse_other_account(Path(self.ledger))
+        with _alone(self.folder.parent) as top:
+            if self.is_taken:
+                return False
+            made = Path(mkdtemp(prefix=PARTIAL, dir=top))  # with mode 0700
+            try:
+                for location in dict.fromkeys(source.location for source in sources.values()):
+                    own = {name: source for name, source in sources.items() if source.location == location}
+                    _write_all(made, own, wanted, argument)
+                _synchronize(made)
+                made.rename(self.folder)
+                _synchronize(top)
+            finally:
+                shutil.rmtree(made, ignore_errors=True)
+        return True
+
+    def taken_at(self) -> str:
+        """When it was taken, in UTC."""
+        import pyarrow.parquet as pq
+
+        times = [json.loads((pq.read_schema(file).metadata or {})[ORIGIN])["taken"] for file in self.folder.iterdir()]
+        return str(max(times))
+
+
+def _columns(file: Path) -> list[str]:
+    """The columns of a file; none if it is not there or damaged."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        names: list[str] = pq.read_schema(file).names
+    except (OSError, pa.ArrowException):
+        return []
+    return names
+
+
+def _write_all(folder: Path, sources: Mapping[str, DataSource], wanted: Mapping[str, Wanted], argument: str) -> None:
+    """Write the tables of one database, as they are at one moment."""
+    at = next(iter(sources.values()))
+    try:
+        with connected(at.location) as connection:
+            for name, at in sources.items():
+                _write(folder / f"{_file_name(name)}.parquet", connection, at, wanted[name])
+        return
+    except SchemaError as error:
+        message = f"{argument}: {at.words!r}: {error}"
+    except OSError as error:  # of the file: those of a driver are named already
+        message = _unwritable(folder.parent, error)
+    raise SchemaError(message)
+
+
+def _write(file: Path, connection: DatabaseReader, source: DataSource, wanted: Wanted) -> None:
+    """Write a table batch by batch, so that memory does not grow with the rows."""
+    import pyarrow.parquet as pq
+
+    selected = connection.select(source, wanted)
+    origin = {"source": source.words, "query": source.query, "taken": datetime.now(UTC).isoformat(timespec="seconds")}
+    schema = selected.schema.with_metadata({ORIGIN: json.dumps(origin).encode()})
+    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE_FILE), "wb") as opened:
+        with pq.ParquetWriter(opened, schema, compression="zstd") as writer:
+            for batch in selected.batches:
+                writer.write_batch(batch)
+        opened.flush()
+        os.fsync(opened.fileno())
+
+
+@contextmanager
+def _alone(top: Path) -> Iterator[Path]:
+    """Hold the folder of snapshots, without what a crash has left there; made if there is none."""
+    try:
+        top.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
+    except OSError as error:
+        raise SchemaError(_unwritable(top, error)) from None
+    _refuse_other_account(top)
+    if stat.S_IMODE(top.stat().st_mode) & OTHERS:
+        raise SchemaError(
+            f"snapshots: must be for the curator's account alone; others can use {top}; run chmod 700 on it"
+        )
+    held = os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        for left in top.glob(f"{PARTIAL}*"):
+            shutil.rmtree(left, ignore_errors=True)
+        yield top
+    finally:
+        os.close(held)
+
+
+def _unwritable(folder: Path, error: OSError) -> str:
+    fault = os.strerror(error.errno) if error.errno else type(error).__name__
+    return f"snapshots: {str(folder)!r} must be a folder in which this account can write ({fault}); make room in it"
+
+
+def _refuse_other_account(path: Path) -> None:
+    if path.exists() and path.stat().st_uid != os.geteuid():
+        raise SchemaError(
+            f"snapshots: must be taken by the account to which {str(path)!r} belongs, which could not read them "
+            "otherwise; run the command as that account"
+        )
+
+
+def _synchronize(folder: Path) -> None:
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
+
+
+def _file_name(name: str, otherwise: str = "table") -> str:
+    """A name that any file may have, the same for the same name only."""
+    escaped = quote(name, safe=" ")
+    if escaped.startswith("."):
+        escaped = f"%2E{escaped[1:]}"
+    if len(escaped) > MAX_NAME:
+        raise SchemaError(f"{otherwise}: must have a shorter name to be that of a snapshot; got {name!r}; shorten it")
+    return escaped or otherwise
