@@ -88,8 +88,8 @@ def take_next(path: str, name: str | None, version: str) -> Refreshed:
         stated.path,
         tuple(f"{key}={file.words}" if key else file.words for key, file in files.items()),
         f"The snapshot of version {version!r} is in {snapshot.folder}, taken at {snapshot.taken_at()}.\n"
-        f"{stated.path} declares it now; the service goes on with the version that it has until it is restarted. Until then "
-        "the declaration may still be changed, without another version.\n",
+        f"{stated.path} declares it now; the service goes on with the version that it has until it is restarted.\n"
+        "Until then bounds, dates and categories may still be changed in it without another version.\n",
     )
 
 
