@@ -27,14 +27,16 @@ def refuse_secrets(text: str) -> None:
     account, at, address = rest.rpartition("@")
     _, colon, password = account.partition(":")
     if at and colon and not VARIABLE.fullmatch(password):
-        raise SchemaError(f"must have no password in it; {REMEDY}; write an @ that is no part of an account as %40")
+        raise SchemaError(
+            f"the URL must have no password in it; {REMEDY}; write an @ that is no part of an account as %40"
+        )
     hosts = re.split(r"[/?#]", address, maxsplit=1)[0]
     if is_url and not all(map(HOST.fullmatch, hosts.split(","))):
-        raise SchemaError("must have a number after a colon, as the port; correct it")
+        raise SchemaError("the URL must have a number after a colon, as the port; correct it")
     parameters = address.partition("#")[0].partition("?")[2].lower()
     names = [one.partition("=")[0] for one in re.split("[&;]", parameters)]
     if is_url and any(part in name for name in names for part in SECRET):
-        raise SchemaError(f"must have no password in its parameters; {REMEDY}")
+        raise SchemaError(f"the URL must have no password in its parameters; {REMEDY}")
 
 
 def with_credentials(location: str) -> str:

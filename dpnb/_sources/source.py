@@ -66,6 +66,12 @@ class DataSource:
         parts = urlsplit(self.location)
         return f"{self.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}{named}"
 
+    @property
+    def written(self) -> str:
+        """The source as its curator writes it, for the curator's terminal alone."""
+        named = self.table or self.query
+        return f"{self.location}#{named}" if named else self.location
+
     def beside(self, folder: Path) -> Self:
         """The same source, with a relative path resolved against a folder."""
         if self.scheme:

@@ -21,7 +21,15 @@ from dpnb._core.tables import PrivateTables, UnreadTables
 from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb._sources.reading import read_tables
 from dpnb._sources.source import sources_of
-from dpnb.curator.check_advice import CheckAdvice, about_absent, about_column, about_file, about_separator, about_units
+from dpnb.curator.check_advice import (
+    CheckAdvice,
+    about_absent,
+    about_column,
+    about_file,
+    about_separator,
+    about_snapshot,
+    about_units,
+)
 from dpnb.curator.kernel import refuse_in_kernel
 from dpnb.curator.tally import ColumnSummary, UnitSummary, summarize_column, summarize_units
 from dpnb.curator.versions import LedgerChanges, changes_in
@@ -82,6 +90,8 @@ def check(declaration: str, tables: Sequence[str]) -> Check:
     advice = [CheckAdvice(stated.path, text, to_fix=False) for text in warned]
     if changes is not None and changes.refusal is not None:
         advice.append(CheckAdvice(stated.path, changes.refusal, to_fix=True))
+    if changes is not None and any(one.scheme for one in sources.values()):
+        advice += about_snapshot(stated, changes.path)
     unique_columns = {name: _once(frame.header) for name, frame in frames.items()}
     units = _units(frames, unique_columns, declared)
     checked = []

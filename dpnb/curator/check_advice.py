@@ -21,6 +21,7 @@ from dpnb.curator.tally import ColumnSummary, UnitSummary, values_that_count
 from dpnb.errors import SchemaError
 from dpnb.schema import Bounded, Categories, ColumnType, Dates, Key, Text
 from dpnb.session.declaration import Declaration
+from dpnb.session.table_contents import was_served
 from dpnb.times import END_OF_DAY, UTC_ZONE, is_utc
 
 MANY = Fraction(1, 20)
@@ -138,6 +139,18 @@ def about_units(stated: Declaration, name: str, unit: PrivacyUnit, summary: Unit
         )
         advice.append(CheckAdvice(stated.locate("max_rows_per_unit", name), text, to_fix=False))
     return advice
+
+
+def about_snapshot(stated: Declaration, ledger: str) -> list[CheckAdvice]:
+    """Advice about a database whose version a service has read already: the rows that are checked are others."""
+    version = str(stated.arguments().get("version", "1"))
+    if not was_served(ledger, version):
+        return []
+    text = (
+        f"version: {version!r} was served before, and a service goes on with what it read then, not with these rows; "
+        "python -m dpnb refresh reads the database under a new version"
+    )
+    return [CheckAdvice(stated.locate("version"), text, to_fix=False)]
 
 
 def _unusable(column: ColumnType, summary: ColumnSummary) -> Iterator[tuple[str, bool]]:

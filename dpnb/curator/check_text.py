@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable
+from shlex import quote
 
 from dpnb._plan.privacy_unit import ContributionBounds
 from dpnb.curator.check import Check, CheckedColumn, CheckedTable
 from dpnb.curator.check_advice import describe_bounds_of_column
 from dpnb.curator.draft import Draft, DraftColumn, DraftTable
-from dpnb.curator.draft_toml import given_tables
+from dpnb.curator.draft_toml import arguments_of, given_tables
 from dpnb.curator.tally import MAX_LENGTH
 from dpnb.errors import printable
 from dpnb.render.tables import table_text
@@ -116,10 +117,12 @@ FIRST_LINE = (
 )
 
 
+SERVE = "https://github.com/dpnb/dpnb/blob/main/docs/how-to/serve.md"
+
+
 def draft_text(draft: Draft) -> str:
     """What was written, what the tables hold, and what to do next."""
-    given = given_tables({table.name: table.file for table in draft.tables})
-    names = " ".join(f"{table.name}={table.file}" if table.name else table.file for table in draft.tables)
+    given = {table.name: table.given for table in draft.tables}
     return "\n".join([
         *wrapped(f"{draft.declaration} was written, with column names and {TYPES[draft.probable]}."),
         *wrapped(ALONE),
@@ -129,8 +132,9 @@ def draft_text(draft: Draft) -> str:
         "",
         "Next:",
         *wrapped(f"edit {draft.declaration}: replace every {PLACEHOLDER!r}", "1. ", "   "),
-        f"2. python -m dpnb check {printable(draft.declaration)} {printable(names)}",
-        f'3. in a notebook: session = dpnb.Session.from_toml("{printable(draft.declaration)}", {given})',
+        f"2. python -m dpnb check {quote(printable(draft.declaration))} {printable(arguments_of(given))}",
+        f'3. in a notebook: session = dpnb.Session.from_toml("{printable(draft.declaration)}", {given_tables(given)})',
+        f"   or behind a service, with the same place as data = in curator.toml: {SERVE}",
     ])  # fmt: skip
 
 

@@ -53,6 +53,7 @@ class DraftTable:
 
     name: str  # empty for a single table
     file: str
+    given: str  # as the curator wrote it
     is_text: bool  # whether its lines are read as texts
     rows: int
     columns: tuple[DraftColumn, ...]  # those that can be declared
@@ -100,6 +101,7 @@ def draft(tables: Sequence[str], output: str | None = None) -> Draft:
         DraftTable(
             table,
             sources[table].words,
+            sources[table].written,
             isinstance(frame, TextTable),
             len(frame),
             tuple(_column(frame, column, kind) for column, kind in declared[table].items()),
@@ -178,8 +180,12 @@ def _sources(arguments: Sequence[str]) -> dict[str, DataSource]:
 
 
 def _short(source: DataSource) -> str:
-    """A source without the folder of a file."""
-    return source.words if source.scheme else replace(source, location=source.path.name).words
+    """A source without the folder of a file, nor what a query asks for."""
+    return (
+        f"{source.words}{'#SELECT ...' if source.query else ''}"
+        if source.scheme
+        else replace(source, location=source.path.name).words
+    )
 
 
 def _zones(frame: Any) -> dict[str, str]:
@@ -211,7 +217,9 @@ def _column(frame: Any, name: str, kind: ColumnKind) -> DraftColumn:
         series = nw.from_native(frame, eager_only=True).get_column(name)
     except Exception:  # noqa: BLE001  (the name occurs twice, for example)
         return DraftColumn(name, kind, 0, None, None, None, None)
-    present = _readable(series.drop_nulls(), frame.reading) if isinstance(frame, TextTable) else series.drop_nulls()
+    present = series.drop_nulls()
+    if is_probable(kind) and pd.api.types.infer_dtype(present.to_native()) == "string":
+        present = _readable(present, frame.reading if isinstance(frame, TextTable) else USUAL)
     counts = _tried(lambda: present.value_counts(name="rows of a value").get_column("rows of a value"))
     low, high = _tried(lambda: (present.min(), present.max())) or (None, None)
     return DraftColumn(

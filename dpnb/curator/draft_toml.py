@@ -13,6 +13,7 @@ line that has it says so: the curator confirms it from the documentation of the 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from shlex import quote
 from types import MappingProxyType
 from typing import Literal, get_args
 
@@ -165,7 +166,7 @@ def draft_toml(
     text = HEAD.format(
         open=OPEN,
         file=_in_comment(file),
-        tables=_in_comment(" ".join(f"{table}={source}" if table else source for table, source in sources.items())),
+        tables=_in_comment(arguments_of(sources)),
         given=given_tables(sources),
         guide=GUIDE,
         name=name,
@@ -201,6 +202,11 @@ def is_probable(kind: ColumnKind) -> bool:
 def can_declare(column: object) -> bool:
     """Whether a column of this name can be declared."""
     return isinstance(column, str) and bool(column) and encodable(column)
+
+
+def arguments_of(sources: Mapping[str, str]) -> str:
+    """The sources of tables as arguments of a command, in a shell."""
+    return " ".join(quote(f"{table}={source}" if table else source) for table, source in sources.items())
 
 
 def given_tables(sources: Mapping[str, str]) -> str:

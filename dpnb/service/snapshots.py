@@ -35,9 +35,11 @@ def with_snapshots(
             "any more, and the database may have changed; nothing was charged; put the folder back from a copy, or "
             "give another version, for which the database is read again"
         )
+    named = [one.words for one in databases.values()]
+    if not snapshot.is_taken:  # said first, since a lock on the table lets the reading wait
+        log("snapshot_begun", table=settings.name, version=snapshot.version, sources=named)
     if snapshot.take(databases, declared.wanted, f"{settings.place}: data"):
-        named = [one.words for one in databases.values()]
-        log("snapshot_taken", table=settings.name, version=snapshot.version, sources=named)
+        log("snapshot_taken", table=settings.name, version=snapshot.version)
     return {**sources, **snapshot.files(databases, declared.wanted)}, snapshot.taken_at()
 
 
@@ -86,7 +88,8 @@ def take_next(path: str, name: str | None, version: str) -> Refreshed:
         stated.path,
         tuple(f"{key}={file.words}" if key else file.words for key, file in files.items()),
         f"The snapshot of version {version!r} is in {snapshot.folder}, taken at {snapshot.taken_at()}.\n"
-        f"{stated.path} declares it now; the service goes on with the version that it has until it is restarted.\n",
+        f"{stated.path} declares it now; the service goes on with the version that it has until it is restarted.\n"
+        "Until then bounds, dates and categories may still be changed in it without another version.\n",
     )
 
 

@@ -6,9 +6,12 @@ Of a file without types, the probable types alone are from the rows.
 from __future__ import annotations
 
 import os
+import shlex
+import sqlite3
 import subprocess
 import sys
 import tomllib
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +22,7 @@ import pytest
 import dpnb
 from dpnb.__main__ import main
 from dpnb.curator import draft as drafting
+from dpnb.curator.check_text import draft_text
 from dpnb.curator.draft import draft
 from dpnb.curator.draft_toml import draft_toml
 from dpnb.errors import CheckError, SchemaError
@@ -175,6 +179,20 @@ def test_types_are_proposed_for_the_cells_of_an_excel_file(tmp_path: Path) -> No
     assert [one.kind for one in made.tables[0].columns if one.name in ("n", "born", "town")] == [
         "integer", "dates", "categories",
     ]  # fmt: skip
+
+
+def test_of_a_query_the_commands_are_printed_as_they_were_given_and_the_file_has_no_query(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "clinic.db")) as database, database:
+        database.execute("create table visits (person text, cost)")
+        database.executemany("insert into visits values (?, ?)", [(str(n), n) for n in range(90, 110)])
+    given = f"sqlite:///{tmp_path / 'clinic.db'}#select cost from visits where person <> 'secret'"
+    made = draft([given], str(tmp_path / "p.toml"))
+    assert (made.tables[0].columns[0].low, made.tables[0].columns[0].high) == (90, 109)  # as numbers
+    (command,) = [line for line in draft_text(made).splitlines() if line.startswith("2. ")]
+    assert shlex.split(command)[-1] == given
+    text = (tmp_path / "p.toml").read_text("utf-8")
+    assert "#SELECT ..." in text
+    assert "secret" not in text
 
 
 def test_one_row_does_not_decide_a_proposed_type(tmp_path: Path) -> None:

@@ -81,6 +81,19 @@ def test_a_database_is_read_at_the_first_start_and_never_again(folder: Path) -> 
     assert count(folder) == first
 
 
+def test_check_says_that_a_served_version_is_not_read_again(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(folder)
+    command = ["check", "visits.toml", "sqlite:///hospital.db#visits"]
+    said = []
+    for before in (lambda: None, lambda: count(folder), lambda: declare(folder, '"2026"', '"2027"')):
+        before()
+        assert main(command) == 0
+        said.append("line 2: version: '2026' was served before" in capsys.readouterr().out)
+    assert said == [False, True, False]
+
+
 def test_the_ledger_says_when_a_database_was_read(folder: Path) -> None:
     with started(folder) as table:
         words = [words_of(table.session._core.account, row) for row in table.session.ledger.charges()]

@@ -285,6 +285,30 @@ def test_a_machine_that_does_not_answer_is_told_from_a_wrong_account(scheme: str
         read_database(DataSource(f"{scheme}://reader@127.0.0.1:1/hospital", "visits"), WANTED)
 
 
+@pytest.mark.databases
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "create", "clerk"),
+    [
+        ("postgresql", f"create role clerk login password '{databases.PASSWORD}'", "clerk"),
+        ("mariadb", f"create user clerk@'127.0.0.1' identified by '{databases.PASSWORD}'", "clerk@'127.0.0.1'"),
+    ],
+)
+def test_an_account_of_some_columns_drafts_and_reads_these(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, kind: str, create: str, clerk: str
+) -> None:
+    server = server_of(request, monkeypatch, kind)
+    server.execute(
+        "create table bills (z int, who int, note text, a numeric(8, 2), day date);"
+        "insert into bills values (1, 2, 'not granted', 3, '2024-01-01');"
+        f"{create}; grant select (z, who, a, day) on bills to {clerk}"
+    )
+    url, drafted = server.url.replace("${READER}", "clerk") + "#bills", tmp_path / "bills.toml"
+    assert main(["draft", url, "--output", str(drafted)]) == 0
+    assert re.findall(r"^\[schema.(\w+)", drafted.read_text("utf-8"), re.MULTILINE) == ["z", "who", "a", "day"]
+    assert len(read_database(DataSource.parse(url), Wanted({"a": Bounded(0, 9)}, "who"))) == 1
+
+
 # --- transactions -----------------------------------------------------------------------------------------------------
 
 

@@ -113,8 +113,8 @@ OTHERWISE = {
     CONNECTING: f"check that the database runs and can be reached; {ACCOUNT}",
     COLUMNS: f"{TABLE}; or {SYNTAX}",
     ROWS: (
-        "check that the database still runs; in a view or a query, a row can make a cast or a division fail: write one "
-        "that gives null"
+        "check that the database still runs, and that no time limit of the account has ended it; in a view or a query, "
+        "a row can make a cast or a division fail: write one that gives null"
     ),
 }
 """What to do about another error, by the stage."""

@@ -93,7 +93,7 @@ class PostgresReader:
 
         relation = relation_of(source, _quoted)
         every = attempt(COLUMNS, lambda: self._cursor.adbc_execute_schema(selection("*", relation)).names)
-        names = every if wanted.columns is None else [*wanted.columns]
+        names = self._readable(source, every) if wanted.columns is None else [*wanted.columns]
         for name in names:
             if every.count(name) != 1:
                 refuse_absent(name, every)
@@ -125,6 +125,17 @@ class PostgresReader:
         self._cursor.execute(statement)
         return self._cursor.fetch_record_batch()
 
+    def _readable(self, source: DataSource, every: list[str]) -> list[str]:
+        """The columns of a table that the account may read; all if it may read none, so that reading says so."""
+        if not source.table:
+            return every
+        name = relation_of(source, _quoted).replace("'", "''")
+        allowed = self._rows(
+            "SELECT attname::text FROM pg_catalog.pg_attribute WHERE attnum > 0 AND NOT attisdropped "  # noqa: S608
+            f"AND attrelid = '{name}'::regclass AND has_column_privilege(attrelid, attnum, 'SELECT')"
+        )
+        return [name for name in every if (name,) in allowed] or every
+
     def _types(self, relation: str, names: Sequence[str]) -> dict[str, _Type]:
         """The types of columns, of which the database tells what the driver does not; reads no row."""
         columns = ", ".join(_quoted(name) for name in names)
@@ -137,7 +148,7 @@ class PostgresReader:
                 "LEFT JOIN pg_catalog.pg_type AS base ON base.oid = own.typbasetype",
             )
         )
-        return {names[number]: _type_of(names[number], name, kind) for number, name, kind in found}
+        return {names[number]: _type_of(names[number], name, kind) for number, name, kind in sorted(found)}
 
     def _read(self, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
         import pyarrow as pa

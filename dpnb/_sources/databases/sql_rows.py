@@ -63,6 +63,7 @@ class SqlReader:
         scheme, colon, rest = with_credentials(location).partition("://")
         url = sqlalchemy.make_url(f"{DRIVERS.get(scheme.lower(), scheme)}{colon}{rest}")
         self._backend = url.get_backend_name()
+        self._tells = self._backend in ("mysql", "mariadb")  # the types of columns
         if self._backend == "sqlite":  # which would otherwise make a missing file
             url = url.set(database=f"file:{quote(url.database or '')}").update_query_dict({"mode": "ro", "uri": "true"})
         self._engine = sqlalchemy.create_engine(url, poolclass=sqlalchemy.NullPool)
@@ -81,7 +82,9 @@ class SqlReader:
 
         quoted = self._engine.dialect.identifier_preparer.quote_identifier
         relation = relation_of(source, quoted)
-        described = attempt(COLUMNS, lambda: self._described(selection("*", relation, " WHERE 1 = 0")))
+        described = attempt(
+            COLUMNS, lambda: self._described(selection(self._every(source, quoted), relation, " WHERE 1 = 0"))
+        )
         every = [name for name, _ in described]
         names = every if wanted.columns is None else [*wanted.columns]
         for name in names:
@@ -101,12 +104,23 @@ class SqlReader:
         self._connection.close()
         self._engine.dispose()
 
+    def _every(self, source: DataSource, quoted: Callable[[str], str]) -> str:
+        """All columns; of MariaDB those that the account may read, since only who may read all may write `*`."""
+        schema, _, table = source.table.rpartition(".")
+        if not self._tells or not table:
+            return "*"
+        rows = self._connection.exec_driver_sql(
+            f"SELECT column_name FROM information_schema.columns WHERE table_name = {_literal(table)} "  # noqa: S608
+            f"AND table_schema = {_literal(schema) if schema else 'database()'} AND privileges LIKE '%select%' "
+            "ORDER BY ordinal_position"
+        )
+        return ", ".join(quoted(name) for (name,) in rows.all()) or "*"  # which says why there is none
+
     def _described(self, statement: str) -> list[tuple[str, int]]:
         """The names of columns and what is known of their types."""
         with self._connection.exec_driver_sql(statement) as result:
             description: Any = getattr(result.cursor, "description", ())
-            tells = self._backend in ("mysql", "mariadb")
-            return [(str(name), code if tells else UNKNOWN) for name, code, *_ in description]
+            return [(str(name), code if self._tells else UNKNOWN) for name, code, *_ in description]
 
 
 def _converter(name: str, code: int, wanted: Wanted) -> Callable[[Sequence[Any]], pa.Array]:
@@ -127,6 +141,11 @@ def _converter(name: str, code: int, wanted: Wanted) -> Callable[[Sequence[Any]]
     if isinstance(column, Dates):
         return partial(_texts, of=_moment)
     return partial(_texts, of=_text)
+
+
+def _literal(text: str) -> str:
+    """A text in a statement for MariaDB, whatever characters it has."""
+    return f"convert(x'{text.encode().hex()}' using utf8mb4)"
 
 
 def _batch(rows: Sequence[Any], converters: Sequence[Callable[[Sequence[Any]], pa.Array]], schema: pa.Schema) -> Any:
