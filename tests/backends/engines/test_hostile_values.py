@@ -201,9 +201,7 @@ def test_no_pair_of_rows_is_an_error_in_postgresql(in_postgresql: PostgreSQLTabl
 def test_a_text_of_more_than_a_mebibyte_is_missing(in_sqlite: SQLiteTables) -> None:
     """The steps of a query keep copies of all texts, and a row of a step has at most a gigabyte."""
     table = in_sqlite.table({"c": "text"}, [("a",), ("b" * (2**20 + 1),)])
-    made = dpnb.Session(
-        table, name="long", schema={"c": dpnb.Text()}, budget=dpnb.Budget.gdp(300), ledger=":memory:"
-    )
+    made = dpnb.Session(table, name="long", schema={"c": dpnb.Text()}, budget=dpnb.Budget.gdp(300), ledger=":memory:")
     assert round(float(made.frame["c"].notna().sum().release(mu=99).estimate)) == 1
 
 

@@ -105,7 +105,7 @@ WHOLE = 2**62
 """The largest magnitude of a number that is converted to an integer."""
 
 LONGEST = 2**20
-"""The most bytes of a text; a longer one is missing, since databases raise where a row with copies of it is too long."""
+"""The most bytes of a text; a longer one is missing, since databases raise where a row with copies is too long."""
 
 KNOWN = frozenset(
     (
