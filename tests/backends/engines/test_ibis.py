@@ -355,6 +355,18 @@ class TestOnAServer:
         finally:
             in_postgresql.execute("drop table computed cascade")
 
+    def test_money_is_a_number_and_a_late_year_that_year(self, in_postgresql: PostgreSQLTables) -> None:
+        table = in_postgresql.table({"m": "money", "d": "date"}, [("2.50", "9998-01-02"), (None, None)])
+        made = dpnb.Session(
+            table,
+            name="money",
+            schema={"m": dpnb.Bounded(0, 3), "d": dpnb.Dates("0002-01-01", "9999-01-01")},
+            budget=dpnb.Budget.gdp(10_000),
+            ledger=":memory:",
+        )
+        assert round(float(made.frame["m"].sum().release(mu=999).estimate), 1) == 2.5
+        assert abs(float(made.frame["d"].dt.year.sum().release(mu=5000).estimate) - 9998) < 20
+
     def test_a_column_of_another_type_is_refused_before_the_charge(self, in_postgresql: PostgreSQLTables) -> None:
         """The conversion of a text that is no number is an error."""
         table = in_postgresql.table(kinds_of(VISITS), rows_of(VISITS))

@@ -270,8 +270,9 @@ def _read(column: str, dtype: Any) -> tuple[str, Any]:
         return f"CAST({column} AS DOUBLE PRECISION)", "float64"
     if dtype.is_decimal():
         # The conversion of a number that a double cannot hold is an error, also of a small one.
-        within = f"LEAST(GREATEST({column}, -1e300), 1e300)"
-        number = f"CASE WHEN ABS({column}) < 1e-150 THEN 0 ELSE CAST({within} AS DOUBLE PRECISION) END"
+        decimal = f"CAST({column} AS NUMERIC)"  # Ibis calls `money` decimal too
+        within = f"LEAST(GREATEST({decimal}, -1e300), 1e300)"
+        number = f"CASE WHEN ABS({decimal}) < 1e-150 THEN 0 ELSE CAST({within} AS DOUBLE PRECISION) END"
         special = f"CAST({column} AS TEXT) IN ('NaN', 'Infinity', '-Infinity')"
         return f"CASE WHEN {special} THEN NULL ELSE {number} END", "float64"
     if dtype.is_string() or dtype.is_uuid():
