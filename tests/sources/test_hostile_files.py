@@ -1,0 +1,74 @@
+"""Contents of files at which a library raises, or by which it reads other rows in another way."""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pandas as pd
+import pyreadstat
+import pytest
+
+import dpnb
+
+NOTES: dict[str, Any] = {"schema": {"note": dpnb.Text()}, "privacy_unit": "id"}
+
+
+# --- texts that are not in the encoding of their file -----------------------------------------------------------------
+
+WRITERS = {".dta": "dta", ".sav": "sav", ".xpt": "xport"}
+
+
+@pytest.mark.parametrize("suffix", WRITERS)
+def test_a_text_that_is_not_in_the_encoding_of_its_file_is_missing_alone(suffix: str, tmp_path: Path) -> None:
+    file, kind = tmp_path / f"visits{suffix}", WRITERS[suffix]
+    frame = pd.DataFrame({"id": ["1", "QQ", "3"], "note": ["é", "QQQQ", "ab"]})
+    getattr(pyreadstat, f"write_{kind}")(frame, str(file))
+    file.write_bytes(file.read_bytes().replace(b"QQQQ", b"Q\xff\xfeQ").replace(b"QQ ", b"\xff\xff "))
+    with pytest.raises(Exception, match=r"."):  # the control: the library's own texts
+        getattr(pyreadstat, f"read_{kind}")(str(file))
+    table = dpnb.read_table(file, **NOTES)
+    assert [None if pd.isna(text) else text for text in table["note"]] == ["é", None, "ab"]
+    as_latin = dpnb.read_table(file, **NOTES, encoding="latin-1")
+    assert as_latin["note"].tolist() == ["Ã©", "QÿþQ", "ab"]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_texts_of_an_old_stata_file_have_its_encoding(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"id": ["1", "2"], "note": ["é", "ÿ"]})
+    for version in (114, 117, 118):
+        frame.to_stata(tmp_path / "visits.dta", write_index=False, version=version)
+        assert dpnb.read_table(tmp_path / "visits.dta", **NOTES)["note"].tolist() == ["é", "ÿ"], version
+
+
+# --- cells of Excel ---------------------------------------------------------------------------------------------------
+
+CELLS = {
+    "a number that is none": '<c r="B3"><v>NaN</v></c>',
+    "infinity": '<c r="B3"><v>inf</v></c>',
+    "a long number": f'<c r="B3"><v>{"9" * 5000}</v></c>',
+    "a decimal comma": '<c r="B3"><v>1,5</v></c>',
+    "a truth value": '<c r="B3" t="b"><v>true</v></c>',
+    "a date that is none": '<c r="B3" t="d"><v>2020-13-45</v></c>',
+    "a text that is not there": '<c r="B3" t="s"><v>99</v></c>',
+}
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_a_cell_that_cannot_be_read_is_missing_alone(cell: str, tmp_path: Path) -> None:
+    book = openpyxl.Workbook()
+    for row in (["id", "x"], [1, 1], [2, 4242], [3, 3]):
+        book.active.append(row)
+    book.save(tmp_path / "whole.xlsx")
+    with zipfile.ZipFile(tmp_path / "whole.xlsx") as whole, zipfile.ZipFile(tmp_path / "a.xlsx", "w") as changed:
+        for name in whole.namelist():
+            content = whole.read(name).decode()
+            changed.writestr(name, re.sub(r'<c r="B3"[^>]*><v>4242</v></c>', CELLS[cell], content))
+    with pytest.raises((ValueError, IndexError)):  # the control: the library's own reader
+        pd.read_excel(tmp_path / "a.xlsx")
+    table = dpnb.read_table(tmp_path / "a.xlsx", schema={"x": dpnb.Bounded(0, 9)}, privacy_unit="id")
+    assert table["x"].tolist() == [1, None, 3]
+    assert table["id"].tolist() == ["1", "2", "3"]
