@@ -9,10 +9,14 @@ from typing import Any
 
 import openpyxl
 import pandas as pd
+import pyarrow as pa
+import pyarrow.dataset
+import pyarrow.parquet
 import pyreadstat
 import pytest
 
 import dpnb
+from dpnb.errors import SchemaError
 
 NOTES: dict[str, Any] = {"schema": {"note": dpnb.Text()}, "privacy_unit": "id"}
 
@@ -25,9 +29,9 @@ WRITERS = {".dta": "dta", ".sav": "sav", ".xpt": "xport"}
 @pytest.mark.parametrize("suffix", WRITERS)
 def test_a_text_that_is_not_in_the_encoding_of_its_file_is_missing_alone(suffix: str, tmp_path: Path) -> None:
     file, kind = tmp_path / f"visits{suffix}", WRITERS[suffix]
-    frame = pd.DataFrame({"id": ["1", "QQ", "3"], "note": ["é", "QQQQ", "ab"]})
+    frame = pd.DataFrame({"id": ["1", "2", "3"], "note": ["é", "QQQQ", "ab"]})
     getattr(pyreadstat, f"write_{kind}")(frame, str(file))
-    file.write_bytes(file.read_bytes().replace(b"QQQQ", b"Q\xff\xfeQ").replace(b"QQ ", b"\xff\xff "))
+    file.write_bytes(file.read_bytes().replace(b"QQQQ", b"Q\xff\xfeQ"))
     with pytest.raises(Exception, match=r"."):  # the control: the library's own texts
         getattr(pyreadstat, f"read_{kind}")(str(file))
     table = dpnb.read_table(file, **NOTES)
@@ -72,3 +76,50 @@ def test_a_cell_that_cannot_be_read_is_missing_alone(cell: str, tmp_path: Path) 
     table = dpnb.read_table(tmp_path / "a.xlsx", schema={"x": dpnb.Bounded(0, 9)}, privacy_unit="id")
     assert table["x"].tolist() == [1, None, 3]
     assert table["id"].tolist() == ["1", "2", "3"]
+
+
+# --- folders of Parquet files -----------------------------------------------------------------------------------------
+
+DOUBLE = pa.array([1.5])
+OTHERS = {
+    "whole numbers": pa.array([2]),
+    "a text": pa.array(["n/a"]),
+    "another unit": pa.array([0], pa.timestamp("ms")),
+    "nulls": pa.nulls(1),
+    "no such column": None,
+}
+
+
+def folder_of(arrays: list[Any], folder: Path) -> Path:
+    folder.mkdir()
+    for number, array in enumerate(arrays):
+        columns = {"id": pa.array([number]), **({} if array is None else {"x": array})}
+        pyarrow.parquet.write_table(pa.table(columns), folder / f"{number}.parquet")
+    return folder
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_the_first_file_of_a_folder_does_not_decide_the_types_of_others(other: str, tmp_path: Path) -> None:
+    arguments: dict[str, Any] = {"schema": {"x": dpnb.Bounded(0, 9)}, "privacy_unit": "id"}
+    refused = []
+    for order, arrays in enumerate(([DOUBLE, OTHERS[other]], [OTHERS[other], DOUBLE])):
+        folder = folder_of(arrays, tmp_path / str(order))
+        try:
+            table = dpnb.read_table(folder, **arguments)
+            assert [None if pd.isna(value) else value for value in table["x"]] == [1.5, None][:: 1 - 2 * order]
+        except SchemaError as error:
+            refused.append("must have one type in all files of the folder" in str(error))
+    assert refused == ([] if other in ("nulls", "no such column") else [True, True])
+
+
+def test_the_first_file_of_a_folder_decides_in_the_library(tmp_path: Path) -> None:  # the control
+    folder = folder_of([OTHERS["whole numbers"], DOUBLE], tmp_path / "a")
+    with pytest.raises(pa.ArrowInvalid):
+        pa.dataset.dataset(folder).to_table()
+
+
+def test_the_name_of_a_folder_that_is_not_utf_8_is_missing_alone(tmp_path: Path) -> None:
+    for ward in ("%C3%A9", "%FF", "a+b", "007"):
+        folder_of([DOUBLE], tmp_path / f"ward={ward}")
+    table = dpnb.read_table(tmp_path, schema={"ward": dpnb.Text()}, privacy_unit="id")
+    assert table["ward"].tolist() == ["é", None, "007", "a+b"]
