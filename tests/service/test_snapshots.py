@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from dpnb.__main__ import main
@@ -33,6 +34,9 @@ budget = { epsilon = 1.0, delta = 1e-6 }
 [schema]
 age = { type = "bounded", low = 0, high = 100 }
 """
+
+
+QUERY = '{ source = "sqlite:///hospital.db", query = "select * from visits where age > 20" }'
 
 
 def fill(file: Path, ages: list[object]) -> None:
@@ -124,6 +128,30 @@ def test_a_lost_or_changed_snapshot_is_refused_until_there_is_a_new_version(fold
         count(folder)
     declare(folder, '"2026"', '"2027"')
     assert count(folder) == pytest.approx(300, abs=60)
+
+
+@pytest.mark.parametrize("data", ['"sqlite:///hospital.db#others"', '"sqlite:///clinic.db#visits"', QUERY])
+@pytest.mark.parametrize("used", [True, False])
+def test_a_version_with_a_snapshot_has_no_other_table(folder: Path, data: str, used: bool) -> None:
+    first = count(folder)
+    if not used:  # as after a crash between the snapshot and the ledger
+        (folder / "visits.dpnb").unlink()
+    settings = folder / "curator.toml"
+    named = settings.read_text()
+    settings.write_text(named.replace('"sqlite:///hospital.db#visits"', data))
+    with pytest.raises(SchemaError, match="is of another database, table or query"):
+        count(folder)
+    (folder / "moved").mkdir()
+    settings.write_text(named.replace("hospital.db", "moved/hospital.db"))
+    assert (count(folder) == first) == used
+
+
+def test_a_file_without_its_origin_is_no_snapshot(folder: Path) -> None:
+    count(folder)
+    (file,) = (folder / "visits.dpnb-snapshots").rglob("*.parquet")
+    pq.write_table(pq.read_table(file).replace_schema_metadata(None), file)
+    with pytest.raises(SchemaError, match="or it is damaged"):
+        count(folder)
 
 
 def test_a_column_is_added_to_a_version_with_a_snapshot_by_a_new_version_alone(folder: Path) -> None:

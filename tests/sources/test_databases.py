@@ -235,6 +235,10 @@ def test_a_row_that_makes_the_curators_own_query_fail_is_not_quoted(postgres: Da
         "postgresql://reader:hunter2",
         "postgresql://db.example.org/hospital?password=hunter2#visits",
         "mysql://db.example.org/hospital?passwd=hunter2#visits",
+        "mysql://db.example.org/hospital?pass=hunter2#visits",
+        "postgresql://db.example.org/hospital?%70assword=hunter2#visits",
+        "postgresql://db.example.org/hospital#visits?password=hunter2",
+        "mssql+pyodbc:///?odbc_connect=DRIVER%3DODBC%3BUID%3Dana%3BPWD%3Dhunter2#visits",
     ],
 )
 def test_a_password_in_a_url_is_refused_and_not_repeated(url: str) -> None:
