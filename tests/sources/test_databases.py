@@ -80,6 +80,7 @@ MARIADB = (
     (
         "(3, 99999999999999999999999999999999999, '0000-00-00', '2024-00-00 00:00:00', 'NaN', '\\\\')",
         "(4, 1e-30, '9999-12-31', '0000-01-01 00:00:00', '1', repeat('9', 5000))",
+        "(5, 1, null, null, convert(_ucs2 x'D800' using utf8mb4), convert(_ucs2 x'D800' using utf8mb4))",
         "(12345678901234567890, -0.0, null, '1000-01-01 00:00:00', '1e999', char(0))",
     ),
 )
@@ -222,6 +223,19 @@ def test_texts_of_a_database_in_another_encoding_are_read_one_by_one(
     source = DataSource(postgres.url.removesuffix("test") + name, "notes")
     read = read_database(source, Wanted({"x": Text()}))
     assert [None if pd.isna(text) else text for text in read["x"]] == expected
+
+
+def test_names_have_any_characters(database: Database) -> None:
+    table, column = ('we`ird "%s %% t', "é %(a)s :x {} %")
+    if database.create is MARIADB[0]:
+        names = ["`" + name.replace("`", "``") + "`" for name in (table, column)]
+    else:
+        names = ['"' + name.replace('"', '""') + '"' for name in (table, column)]
+    database.execute(
+        f"drop table if exists {names[0]}; create table {names[0]} (who int, {names[1]} int);"
+        f"insert into {names[0]} values (1, 2)"
+    )
+    assert database.read(Wanted({column: Bounded(0, 9)}), table)[column].tolist() == [2]
 
 
 # --- what is refused, and in which words ------------------------------------------------------------------------------
