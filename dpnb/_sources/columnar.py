@@ -21,6 +21,11 @@ def read_parquet(source: DataSource, wanted: Wanted) -> SourceTable:
     from pyarrow import dataset
 
     path = source.path
+    if (path / "_delta_log").is_dir() or any(path.glob("metadata/*.metadata.json")):
+        raise SchemaError(
+            "is a table of Delta Lake or Iceberg, whose files also have rows that were deleted or changed; open it in "
+            "an engine, or write the rows that it has now into a Parquet file"
+        )
     files = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
     parents = [part for file in files for part in file.relative_to(path).parent.parts] if path.is_dir() else []
     partitions = [*dict.fromkeys(part.partition("=")[0] for part in parents if "=" in part)]

@@ -7,6 +7,7 @@ empty texts.
 
 from __future__ import annotations
 
+import codecs
 import re
 import warnings
 from collections.abc import Callable, Mapping
@@ -18,6 +19,7 @@ import numpy as np
 from dpnb._backends.reading import USUAL, Wanted
 from dpnb._sources.columns import chosen_names, table_of_arrow
 from dpnb._sources.source import DataSource
+from dpnb.errors import SchemaError
 from dpnb.schema import Categories, Text, text_of
 
 if TYPE_CHECKING:
@@ -27,6 +29,9 @@ DAY = 86_400.0
 
 BYTES = "ISO-8859-1"
 """The encoding in which any bytes are a text: ReadStat raises at a text that is not in the encoding of its file."""
+
+OTHER_NAMES = {"BIG-5": "big5", "WINDOWS-936": "gbk"}
+"""Names of encodings that Python does not know."""
 
 OLD_STATA = re.compile(rb"[\x68-\x75]|<stata_dta><header><release>117")
 """How a file of Stata 13 or earlier begins, which has no Unicode."""
@@ -70,7 +75,7 @@ def reader(function: str, dating: Dating) -> Callable[[DataSource, Wanted], Sour
             warnings.simplefilter("ignore")
             _, about = load(path, metadataonly=True, encoding=encoding)
             names = chosen_names(about.column_names, wanted)
-            codec = encoding or about.file_encoding or _unstated(source.path)
+            codec = encoding or _codec_of(about.file_encoding or _unstated(source.path))
             as_stored = {name: name.encode(codec).decode(BYTES) for name in names}
             # Without its dates, of which one beyond the year 9999 raises, and its texts as bytes, for the same reason.
             frame, _ = load(path, usecols=[*as_stored.values()], encoding=BYTES, disable_datetime_conversion=True)
@@ -95,6 +100,20 @@ def _unstated(path: Path) -> str:
     """The encoding of the texts of a file that does not state it."""
     with path.open("rb") as file:
         return "cp1252" if OLD_STATA.match(file.read(100)) else "utf-8"
+
+
+def _codec_of(stated: str) -> str:
+    """The encoding that a file states, by the name that it has in Python."""
+    name = OTHER_NAMES.get(stated.upper(), stated)
+    try:
+        codecs.lookup(name)
+    except LookupError:
+        name = ""
+    if not name:
+        raise SchemaError(
+            f"is in the encoding {stated}, which Python does not know; write encoding = with another name"
+        )
+    return name
 
 
 def _by_label(wanted: Wanted, name: str) -> bool:

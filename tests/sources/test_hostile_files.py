@@ -123,3 +123,13 @@ def test_the_name_of_a_folder_that_is_not_utf_8_is_missing_alone(tmp_path: Path)
         folder_of([DOUBLE], tmp_path / f"ward={ward}")
     table = dpnb.read_table(tmp_path, schema={"ward": dpnb.Text()}, privacy_unit="id")
     assert table["ward"].tolist() == ["é", None, "007", "a+b"]
+
+
+def test_a_folder_that_also_has_deleted_rows_is_refused(tmp_path: Path) -> None:
+    for name, log in (("delta", "_delta_log/0.json"), ("iceberg", "metadata/v1.metadata.json")):
+        folder = folder_of([DOUBLE], tmp_path / name)
+        assert dpnb.read_table(folder)["x"].tolist() == [1.5]
+        (folder / log).parent.mkdir()
+        (folder / log).write_text("{}")
+        with pytest.raises(SchemaError, match="also have rows that were deleted"):
+            dpnb.read_table(folder)
