@@ -46,6 +46,7 @@ html_math_renderer = "mathml"  # drawn by the browser, so that formulas need no 
 
 autosummary_generate = True
 autodoc_typehints = "none"  # the docstrings state the types
+autodoc_use_type_comments = False  # there are none; looking for them parses every source again
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False  # the templates list the members
 suppress_warnings = ["ref.citation"]  # a docstring with references is also on a page of proofs

@@ -25,13 +25,13 @@ from waiting import LIMIT
 RUN = "DPNB_TEST_RUN"
 """The environment variable that names the run; runs within runs, as in test_leftovers.py, add their name to it."""
 
-PATIENCE = "DPNB_TEST_BY_ITSELF"
-"""The environment variable that changes the following seconds, for a test that leaves something behind on purpose."""
+PATIENCE = "DPNB_TEST_SOON"
+"""The environment variable that changes the following seconds, for runs in which nothing is gained by waiting."""
 
-BY_ITSELF = float(os.environ.get(PATIENCE) or LIMIT / 2)
-"""Seconds that processes have to end by themselves after the end of a run that was not interrupted."""
-SOON = LIMIT / 24
-"""Seconds that they have after pytest is gone, and to end after they were asked to."""
+SOON = float(os.environ.get(PATIENCE) or LIMIT / 24)
+"""Seconds that processes have after pytest is gone, and to end after they were asked to."""
+BY_ITSELF = 12 * SOON
+"""Seconds that they have to end by themselves after the end of a run that was not interrupted."""
 
 
 # ---- processes of a run ----------------------------------------------------------------------------------------------
@@ -120,6 +120,10 @@ class Leftovers:
                 stdin=subprocess.DEVNULL,
                 start_new_session=True,
             )
+        if PATIENCE in os.environ:
+            from xdist.workermanage import NodeManager
+
+            NodeManager.EXIT_TIMEOUT = SOON  # in place of ten seconds
         watchman.returncode = 0  # it outlives this process, which otherwise warns about it at its end
         os.environ[RUN] = " ".join([*os.environ.get(RUN, "").split(), self.run])
         for name in ("SIGTERM", "SIGHUP"):

@@ -4,7 +4,7 @@
 ``evaluation``  evaluation of expressions for rows, as far as numpy and narwhals have it in common
 ``memory``      data frames, prepared once
 ``reading``     how a table is read from its source, and ``source_table``, a data frame that was
-``lazy``        polars (lazy), DuckDB and Spark: queries are computed by the engine through narwhals
+``lazy``        polars (lazy), DuckDB, Spark and databases of Ibis: the engine computes queries, through narwhals
 ``dask``        partitions of whole units, each processed on its worker
 
 ``column_types`` tells which columns can match the schema, ``contribution`` which rows of a unit count, ``unit_vectors``
@@ -30,6 +30,7 @@ from dpnb._backends.column_types import (
 from dpnb._backends.dask import DaskBackend
 from dpnb._backends.guard import isolated_numeric_settings, run_guarded
 from dpnb._backends.lazy.engines import ENGINES
+from dpnb._backends.lazy.engines.ibis import engine_of
 from dpnb._backends.lazy.lazy_backend import LazyBackend
 from dpnb._backends.memory.memory_backend import MemoryBackend
 from dpnb._backends.memory.prepare.prepared_table import READING_FAILED
@@ -84,6 +85,8 @@ def _opened(tables: Mapping[str, Any], schemas: Schemas, units: Units, added: Ad
     if engine is nw.Implementation.DASK:
         refuse_mixed_units({name: _unit_kind(table._meta, units[name]) for name, table in tables.items()}, units)
         return DaskBackend.read(tables, schemas, units, added)
+    if engine is nw.Implementation.IBIS:
+        return LazyBackend(*engine_of(tables), schemas, units, added)
     return LazyBackend(ENGINES[engine], tables, schemas, units, added)
 
 
@@ -101,8 +104,9 @@ def _engine_of(table: Any) -> nw.Implementation | None:
     if not isinstance(frame, nw.LazyFrame):
         return None
     engine = frame.implementation
-    if engine not in (*ENGINES, nw.Implementation.DASK):
-        known = ", ".join([*dict.fromkeys(each.name for each in ENGINES.values()), nw.Implementation.DASK.value])
+    others = nw.Implementation.DASK, nw.Implementation.IBIS
+    if engine not in (*ENGINES, *others):
+        known = ", ".join([*dict.fromkeys(each.name for each in ENGINES.values()), *(each.value for each in others)])
         raise SchemaError(
             f"table: dpnb does not support the engine of a {type(table).__name__}; pass a data frame in memory, or a "
             f"lazy one of {known}"

@@ -193,7 +193,7 @@ def _flush() -> None:
 # --- the loggers of engines -------------------------------------------------------------------------------------------
 
 
-OF_ENGINES = ("pyspark", "py4j", "distributed", "dask")
+OF_ENGINES = ("pyspark", "py4j", "distributed", "dask", "psycopg")
 """Disabled with all loggers below them."""
 
 OF_QUERIES = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
@@ -266,7 +266,7 @@ def run_silently(
     frames: Sequence[Any],
     run: Callable[[Callable[[], T]], T] = lambda work: work(),
 ) -> T:
-    """Run work on an engine, one of polars, duckdb, pyspark and dask, without showing its output.
+    """Run work on an engine, a key of `_SILENCED`, without showing its output.
 
     `frames` are the native frames that it works on; `run` may call it in a thread that continues when this one is
     interrupted.
@@ -283,8 +283,8 @@ def run_silently(
 
 
 @contextmanager
-def _polars(frames: Sequence[Any]) -> Iterator[None]:
-    yield  # a panic and the curator's own functions write only to the standard streams
+def _quiet(frames: Sequence[Any]) -> Iterator[None]:
+    yield  # of polars, a panic and the curator's own functions write only to the standard streams
 
 
 @contextmanager
@@ -372,7 +372,7 @@ def quiet_worker(client_process: Process, client_streams: set[FileIdentity]) -> 
 
 
 _SILENCED: dict[str, Callable[[Sequence[Any]], AbstractContextManager[None]]] = {
-    "polars": _polars,
+    **dict.fromkeys(("polars", "postgresql", "sqlite"), _quiet),
     "duckdb": _duckdb,
     "pyspark": _spark,
     "dask": _dask,

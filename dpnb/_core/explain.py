@@ -75,11 +75,17 @@ def of_session(core: SessionCore, spent: str, mechanisms: list[dict[str, Any]]) 
     return Explanation(f"{core.name}: guarantee and budget", facts, core.notice)
 
 
+LIVE = ("PostgreSQL",)
+"""Engines that read a table where it may be written; a file that has changed is refused."""
+
+
 def describe_engine(engine: str) -> str:
     """Where the rows are, and what computes the answers."""
     if engine == "memory":
         return "Its declared columns were copied into memory, where all queries are computed."
-    return f"Its rows are in {printable(engine)}, which computes the sums of each query; dpnb adds the noise to them."
+    live = " Each answer is about the rows at its time; the table may change." if engine in LIVE else ""
+    where = f"Its rows are in {printable(engine)}, which computes the sums of each query; dpnb adds the noise to them."
+    return f"{where}{live}"
 
 
 def _enforcement(account: Accountant, spent: str) -> str:

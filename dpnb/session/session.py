@@ -82,11 +82,11 @@ class Session(BaseSession):
     ----------
     table : data frame, or mapping of str to data frame
         A pandas, polars or pyarrow table: the declared columns are copied, so later changes to the table have no
-        effect.  Or a polars lazy frame, a DuckDB relation or a Spark data frame, which is not copied and is read again
-        by every query; or a Dask data frame, which is prepared on its workers.  Several tables
-        are passed by name and share the privacy unit and the budget.  What a value counts as depends on that value
-        alone, but a library may have changed it before: pandas converts integers in a column with a null or a fraction
-        to doubles, and integers above 2**53 then differ.  Use a nullable or an Arrow type (``Int64``,
+        effect.  Or a polars lazy frame, a DuckDB relation, a Spark data frame or a table of Ibis in a database, which
+        is not copied and is read again by every query; or a Dask data frame, which is prepared on its workers.  Several
+        tables are passed by name and share the privacy unit and the budget.  What a value counts as depends on that
+        value alone, but a library may have changed it before: pandas converts integers in a column with a null or a
+        fraction to doubles, and integers above 2**53 then differ.  Use a nullable or an Arrow type (``Int64``,
         ``int64[pyarrow]``) for such columns.  polars infers the types of a frame that is made from Python lists in the
         same way; give it a schema.
     name : str
@@ -148,7 +148,7 @@ class Session(BaseSession):
         are not reused. The guarantee of individual accounting assumes this: what each unit has paid is computed from
         the table, so a changed table under an old version loses the record of what was paid. A table that an engine
         reads again must not change under an old version either, nor while it is read: a query may read it more than
-        once.
+        once. In PostgreSQL it may: an answer is about the rows at its time.
         If the engine reports which local files it reads, a digest of their device, inode and time of change is stored
         in the ledger: a file that was changed, replaced, copied or moved is refused under an old version, when the
         session is created and before each charge.

@@ -692,7 +692,7 @@ class TypedEngineContract(EngineContract):
             ledger=tmp_path / "named.dpnb",
         )
         engine = snapshot(session).engine
-        assert engine in ("polars", "DuckDB", "Spark")
+        assert engine in ("polars", "DuckDB", "Spark", "PostgreSQL", "SQLite")
         assert f"table in {engine}" in repr(session)
         assert f"Its rows are in {engine}" in str(session.explain())
         assert engine in str(session)

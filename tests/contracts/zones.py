@@ -250,7 +250,7 @@ def in_engine(engine: Any, native: Any, schema: Schema, nodes: dict[str, Express
         else:
             columns[name] = rows.numbers(node).value
     frame = rows.frame.with_columns(**{f"x{name}": column for name, column in columns.items()})
-    values = frame.select(*(f"x{name}" for name in columns)).collect().to_pandas().sort_values("xi")
+    values = pd.DataFrame(engine.collected(frame.select(*(f"x{name}" for name in columns)))).sort_values("xi")
     found: dict[str, list[Any]] = {}
     for place, (name, node) in enumerate(nodes.items()):
         kind, given = dtype_of(node, schema), values[f"xv{place}"].tolist()

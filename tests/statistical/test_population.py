@@ -363,9 +363,9 @@ def test_of_a_census_only_the_noise_is_uncertain() -> None:
 
 # --- arms that make no difference -------------------------------------------------------------------------------------
 
-DRAWS, ALLOWED = 240, 32
-"""Random arms, and how many may differ: 8 of 60.  That is enough to tell: at the 4% at which a first release may err,
-more do so in one of six cells with probability 5e-9, and at 5% with 1e-6."""
+DRAWS, ALLOWED = 120, 21
+"""Random arms, and how many may differ: 7 of 40.  That is enough to tell: at the 4% at which a first release may err,
+more do so in one of six cells with probability 2e-8, and at 5% with 8e-7."""
 
 
 @cache

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import plotly.io as pio
 import pytest
 from playwright.sync_api import Page
+from plotly.offline import get_plotlyjs
 
 import dpnb
 
@@ -60,32 +60,48 @@ ANSWERS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.fixture
-def page(browser: Any) -> Iterator[Page]:
+DRAW = """json => {
+  const { data, layout } = JSON.parse(json);
+  return Plotly.newPlot(document.getElementById('shown'), data, layout, { responsive: true }).then(() => null);
+}"""
+
+
+@pytest.fixture(scope="module")
+def opened(browser: Any) -> Iterator[Page]:
+    """One page for all figures: it takes longer to load plotly than to draw."""
     page = browser.new_page()
+    style = STYLE.read_text(encoding="utf-8")
+    page.set_content(
+        f'<style>{style}</style><body style="margin:0;font-family:sans-serif">'
+        '<div id="shown" style="height:100%; width:100%"></div></body>'
+    )
+    page.add_script_tag(content=get_plotlyjs())
     yield page
     page.close()
 
 
-def show(page: Page, html: str, width: int) -> None:
+@pytest.fixture
+def page(opened: Page) -> Iterator[Page]:
+    """The page, with nothing in it."""
+    yield opened
+    opened.evaluate("() => { Plotly.purge('shown'); document.getElementById('shown').replaceChildren(); }")
+
+
+def draw(page: Page, figure: Any, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 800})
-    style = STYLE.read_text(encoding="utf-8")
-    page.set_content(f'<style>{style}</style><body style="margin:0;font-family:sans-serif">{html}</body>')
+    page.evaluate(DRAW, figure.to_json())
+    page.wait_for_selector(".xaxislayer-above text")
 
 
 @pytest.mark.parametrize(("name", "width"), [*((name, 380) for name in ANSWERS), ("many bins", 880)])
 def test_no_text_of_a_figure_is_cut_off_and_no_labels_overlap(page: Page, frame: Any, name: str, width: int) -> None:
-    figure = ANSWERS[name](frame).plot()
-    show(page, pio.to_html(figure, full_html=False, include_plotlyjs=True, config={"responsive": True}), width)
-    page.wait_for_selector(".xaxislayer-above text")
+    draw(page, ANSWERS[name](frame).plot(), width)
     assert page.evaluate(OUTSIDE) == []
     assert not page.evaluate(OVERLAPPING)
 
 
 def test_the_edges_of_bins_are_between_the_bars(page: Page, frame: Any) -> None:
-    figure = ANSWERS["histogram"](frame).plot()
-    show(page, pio.to_html(figure, full_html=False, include_plotlyjs=True, config={"responsive": True}), 880)
-    page.wait_for_selector(".xaxislayer-above text")
+    draw(page, ANSWERS["histogram"](frame).plot(), 880)
     labels = page.evaluate(
         "() => [...document.querySelectorAll('.xaxislayer-above .xtick text')].map(t => "
         "[t.textContent, t.getBoundingClientRect().left + t.getBoundingClientRect().width / 2])"
@@ -102,6 +118,9 @@ def test_the_edges_of_bins_are_between_the_bars(page: Page, frame: Any) -> None:
 
 @pytest.mark.parametrize("width", [880, 380])
 def test_the_static_histogram_fits_its_cell(page: Page, frame: Any, width: int) -> None:
-    show(page, ANSWERS["many bins"](frame)._repr_html_(), width)
+    page.set_viewport_size({"width": width, "height": 800})
+    page.evaluate(
+        "html => { document.getElementById('shown').innerHTML = html; }", ANSWERS["many bins"](frame)._repr_html_()
+    )
     assert page.evaluate(OUTSIDE) == []
     assert page.evaluate("() => document.querySelectorAll('svg rect').length") == 80

@@ -1,7 +1,6 @@
 """A linear query over a table that stays in its engine, which returns only exact integer sums.
 
-The same integers as those of `dpnb._backends.memory.execute`; only functions that engines compute differently (`log1p`,
-`exp`, powers with a fraction) can change a row's value by a step of the grid.
+The same integers as in memory; only logarithms, `exp` and powers with a fraction can move a row by a step of the grid.
 """
 
 from __future__ import annotations
@@ -44,17 +43,18 @@ from dpnb.schema import Categories, Schema
 # --- refused expressions ----------------------------------------------------------------------------------------------
 
 
-def refuse_expression(node: Node, schema: Schema, engine: str) -> None:
-    """Refuse operations that engines round differently."""
+def refuse_expression(node: Node, schema: Schema, engine: Engine) -> None:
+    """Refuse operations that engines round differently, or that this one cannot compute."""
+    engine.refuse(node, schema)
     if isinstance(node, Arithmetic) and node.operator in ("//", "%") and node.right not in (Literal(1), Literal(1.0)):
         kind = dtype_of(node.left, schema)
         by = node.right.value if isinstance(node.right, Literal) else 0.5
         whole = isinstance(kind, Numeric) and kind.whole and float(by).is_integer()
         if not whole or kind.magnitude >= 2**52:  # type: ignore[union-attr]
             raise UnsupportedError(
-                f"{words(node)}: on {engine} {node.operator} needs whole numbers on both sides, the left below 2**52, "
-                "or 1 on the right: engines round other remainders differently; .round() both sides first, or add the "
-                "column in the engine"
+                f"{words(node)}: on {engine.name} {node.operator} needs whole numbers on both sides, the left below "
+                "2**52, or 1 on the right: engines round other remainders differently; .round() both sides first, or "
+                "add the column in the engine"
             )
     for inner in arguments(node):
         refuse_expression(inner, schema, engine)
@@ -74,17 +74,17 @@ FITS = 2.0**62
 """Integers below this bound, which is compared with doubles, fit 64 bits."""
 
 
-def refuse_query(query: LinearQuery, schema: Schema, engine: str) -> None:
+def refuse_query(query: LinearQuery, schema: Schema, engine: Engine) -> None:
     """Refuse, when a query is built, what only a table in memory supports."""
     plan = query.plan
     if any(isinstance(feature, IN_MEMORY) for feature in query.features):
         raise UnsupportedError(
-            f"{plan.words}: needs a table in memory; this one is on {engine}; open the session on a data frame in "
+            f"{plan.words}: needs a table in memory; this one is on {engine.name}; open the session on a data frame in "
             "memory, for example with only the required columns"
         )
     if query.clip_squared is not None:
         raise UnsupportedError(
-            f"{plan.words}: max_norm_per_unit needs a table in memory; this one is on {engine}; bound units by "
+            f"{plan.words}: max_norm_per_unit needs a table in memory; this one is on {engine.name}; bound units by "
             "max_rows_per_unit, or by max_groups_per_unit with max_rows_per_group"
         )
     for node in _expressions(query):
@@ -166,7 +166,7 @@ def selected_rows(query: LinearQuery, table: LazyTable, schema: Schema) -> Selec
     frame = limited(frame, limits, table, ["cell"])
     if limits.max_rows_per_group is not None:
         frame = first_rows(frame, limits.max_rows_per_group, ("unit", "cell"))
-    return SelectedRows(table, frame, features, values)
+    return SelectedRows(table, table.engine.planned(frame), features, values)
 
 
 def value_columns(plan: Plan, table: LazyTable, kinds: tuple[type, ...]) -> tuple[str, ...]:

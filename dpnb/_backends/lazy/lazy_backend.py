@@ -1,4 +1,4 @@
-"""Tables that stay in their engine: polars, DuckDB, Spark.  The engine returns only sums.
+"""Tables that stay in their engine: polars, DuckDB, Spark, a database.  The engine returns only sums.
 
 The engine forms the pairs of a join, whose number for one unit is bounded by the rules of `dpnb._plan.join` alone.
 """
@@ -239,6 +239,7 @@ class LazyBackend(SourceResolver[LazyTable]):
         if max_rows is not None:
             keep = self._kept_bytes(source) is not None
             table = with_first_rows(table, max_rows, keep=keep)
+            table = replace(table, frame=self.engine.planned(table.frame))
             if keep or not isinstance(self.engine, InProcessEngine):  # of a cluster a plan, which has read no row
                 self._kept[source] = table
         return table
@@ -283,11 +284,11 @@ class LazyBackend(SourceResolver[LazyTable]):
 
     def refuse(self, query: LinearQuery) -> None:
         """Refuse what only a table in memory supports; see `refuse_query`."""
-        refuse_query(query, self.schema(query.plan.source), self.engine.name)
+        refuse_query(query, self.schema(query.plan.source), self.engine)
         for source in rows_per_unit(query.plan.source):
             schema = self.schema(source.source)
             for node in (*source.terms, *(level.expression for level in source.columns)):
-                refuse_expression(node, schema, self.engine.name)
+                refuse_expression(node, schema, self.engine)
 
     def refuse_individual(self, mode: OnExhausted) -> None:
         """Refuse individual accounting where rows are units, or where a unit would be clipped."""
@@ -301,6 +302,11 @@ class LazyBackend(SourceResolver[LazyTable]):
             raise SchemaError(
                 f"on_exhausted: 'clip' needs a table in memory or on Dask; this one is on {engine}; use 'skip' or "
                 "'drop'"
+            )
+        if not self.engine.keeps:
+            raise SchemaError(
+                f"accounting='individual': needs a table in memory, or an engine that keeps what each unit has spent; "
+                f"{engine} keeps nothing"
             )
 
     def selected(self, query: LinearQuery) -> SelectedRows:

@@ -43,7 +43,9 @@ NOT_COVERED = (
     "Legal judgement. Whether answers are personal data, and whether they may be published, is for those to decide who "
     "are responsible for the data; this statement has facts for that.",
     "Accuracy. Errors and noise intervals account for the noise; population intervals also for the sampling of the "
-    "units. Neither accounts for values and rows beyond the declared bounds and limits.",
+    "units. Neither accounts for values and rows beyond the declared bounds and limits. Where a table stays in a "
+    "database and changes there, each answer is about the rows at its time, and the guarantee about all that a person "
+    "had there.",
 )
 
 

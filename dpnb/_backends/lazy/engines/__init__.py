@@ -4,6 +4,9 @@
 ``polars``  lazy frames of polars
 ``duckdb``  relations of DuckDB, their syntax trees, and what their user may not change
 ``spark``   data frames of Spark, and their jobs, which an interrupt cancels
+``ibis``    tables of Ibis: the relation of DuckDB, or an engine on one of these databases, which are not in `ENGINES`:
+``guarded_sql``, ``sql``  the SQL of expressions, of which none fails, and of queries, on a connection of their own
+``postgresql``, ``sqlite``  what differs between them
 """
 
 from __future__ import annotations

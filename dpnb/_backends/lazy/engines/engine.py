@@ -21,6 +21,8 @@ from dpnb._backends.contribution import LIMB_BITS, MULTIPLIER, PRIME
 from dpnb._backends.guard import isolated_numeric_settings
 from dpnb._backends.worker_thread import BackgroundRunner, refuse_stopped
 from dpnb._plan.expressions.letters import Case
+from dpnb._plan.expressions.nodes import Node
+from dpnb.schema import Schema
 
 # --- query plans of engines -------------------------------------------------------------------------------------------
 
@@ -84,6 +86,8 @@ class Engine(ABC):
     """The type of integers whose sums have more than 64 bits, so that they cannot overflow; None if there is none."""
     has_settings = False
     """Whether the user can change settings or functions of the engine so that a query means something else."""
+    keeps = True
+    """Whether it has `kept`."""
     shares_subexpressions = True
     """Whether an expression that occurs several times in a plan is analysed and evaluated once.  Otherwise plans grow
     with each occurrence, and the logarithm of a power of 2 or 10 is not made exact, which takes four of them."""
@@ -175,9 +179,16 @@ class Engine(ABC):
         with isolated_numeric_settings():
             return {column.name: column.to_numpy() for column in frame.collect().iter_columns()}
 
+    def planned(self, frame: LazyFrame) -> LazyFrame:
+        """The same rows, with which many queries begin: an engine can plan them once."""
+        return frame
+
     @abstractmethod
     def kept(self, frame: LazyFrame) -> LazyFrame:
         """The same rows, computed once and kept in the engine."""
+
+    def refuse(self, node: Node, schema: Schema) -> None:  # noqa: B027  (most engines compute all)
+        """Refuse an expression that the engine cannot compute for every row."""
 
     def refuse_settings(self, natives: Iterable[Any]) -> None:  # noqa: B027  (not every engine has such settings)
         """Refuse frames of a connection whose settings or functions change what a query means."""
