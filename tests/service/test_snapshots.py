@@ -23,6 +23,8 @@ from dpnb.errors import InvalidValueError, LedgerError, SchemaError
 from dpnb.service.configuration.settings import TableSettings, read_settings
 from dpnb.service.curation.rows import words_of
 from dpnb.service.opening import OpenTable, open_table
+from dpnb.session.session import Session
+from service.served import Served, run_served
 
 DECLARATION = """\
 name = "visits"
@@ -340,3 +342,23 @@ def test_a_password_in_the_settings_is_refused_and_not_repeated(
         output = capsys.readouterr()
         assert "password" in output.err
         assert "hunter2" not in output.out + output.err
+
+
+def test_nobody_is_told_over_the_service_where_a_table_is(folder: Path) -> None:
+    count(folder)
+    (file,) = (folder / "visits.dpnb-snapshots").rglob("*.parquet")
+    session = Session.from_toml(folder / "visits.toml", file)
+    told: dict[str, str] = {}
+
+    async def scenario(served: Served) -> None:
+        assert (await served.post(served.count("1"))).status_code == 200
+        for person in (served, served.of("kim", "auditor"), served.of("carl", "curator")):
+            for path in ("", "/rows", "/audit", "/plan", "/state"):
+                reply = await person.get(f"/v3/tables/people{path}")
+                if reply.status_code == 200:
+                    told[f"{path} of {person.token}"] = reply.text
+
+    run_served(folder, scenario, session)
+    assert sum("2026" in text for text in told.values()) > 3
+    for where, text in told.items():
+        assert not any(part in text for part in ("hospital", "sqlite", "snapshots", str(folder))), where
