@@ -424,7 +424,7 @@ def test_how_a_table_is_read_belongs_to_a_version(tmp_path: Path) -> None:
     [
         ("separator", ["", ";;", '"', "\n", "\r", "\0", None, 1]),
         ("decimal", ["", ";", "..", None, "·"]),
-        ("encoding", ["", "latin-11", "utf-16", "utf-7", "cp037", "base64", "unicode_escape", "\0", None, 8]),
+        ("encoding", ["", "latin-11", "utf-16", "utf-7", "iso2022_kr", "cp037", "base64", "unicode_escape", "\0", None, 8]),
     ],
 )
 def test_other_dialects_are_refused(name: str, values: list[Any], tmp_path: Path) -> None:
