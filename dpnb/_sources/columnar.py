@@ -71,8 +71,11 @@ def _common_schema(schemas: Sequence[Any], wanted: Wanted, partitions: Collectio
 
 
 def _kind_of(kind: Any) -> Any:
+    """What a type must have in common with others; nothing for lists and the like, which cannot be declared."""
     import pyarrow as pa
 
+    if pa.types.is_nested(kind):
+        return pa.null()
     return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
