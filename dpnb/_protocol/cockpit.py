@@ -22,7 +22,8 @@ class TokenHolder(Record, frozen=True):
     role: str
     created: str  # When the token was made.
     expires: str | None
-    may_rotate: bool  # Whether the reader may replace it.
+    may_rotate: bool  # Whether the reader may replace and revoke it.
+    may_extend: bool  # Whether the reader may let it expire at another time.
 
 
 class ServiceState(Record, frozen=True):

@@ -42,7 +42,7 @@ class PartState(Record, frozen=True):
     is_revoked: bool  # Whether it can no longer be charged.
     has_cap: bool  # Whether its cap can be moved.
     of: Amount  # What a cap is a share of: the ceiling, in pooled mode the cap of the project or the budget.
-    cap_share: Proportion | None  # The share that the cap is, of the smallest component; rounded down.
+    cap_share: Proportion | None  # The share that the cap is of each component, rounded down; None also for others.
     spent_share: Proportion  # The share that is spent, of the largest component; rounded up.
     is_removed: bool = False  # Whether its analyst can no longer open the table.
     is_unused: bool = False  # Whether it can be handed over: in reserved mode, an analyst's own, nothing charged.

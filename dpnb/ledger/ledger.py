@@ -73,7 +73,8 @@ class Ledger(DeclaringLedger, NotCopyable):
     def read_only_copy(cls, path: str | os.PathLike[str]) -> Ledger:
         """A read-only copy in memory of the current content of a ledger, with whatever metadata it has.
 
-        The file must exist and is not changed.  Later writes of other kernels are not visible in the copy.
+        The file must exist and is not changed.  Later writes of other kernels are not visible in the copy.  Not in a
+        process that may be writing the ledger: to close a file that it has read ends all its locks of the file.
         """
         ledger = object.__new__(cls)
         ledger._use(SqliteFile(path, TABLES, FORMAT, copied=True))

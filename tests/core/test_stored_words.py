@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -99,10 +100,19 @@ def ask_everything(session: dpnb.Session) -> None:
     scan.ask(frame.count(), 1)
 
 
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("written") / "many.dpnb"
+    session = opened(path)
+    ask_everything(session)
+    session.ledger.close()
+    return path
+
+
 @pytest.fixture
-def asked(tmp_path: Path) -> Path:
-    ask_everything(opened(tmp_path / "many.dpnb"))
-    return tmp_path / "many.dpnb"
+def asked(written: Path, tmp_path: Path) -> Path:
+    """A copy for the test, which may change it."""
+    return shutil.copy(written, tmp_path / "many.dpnb")
 
 
 def rows_of(path: Path) -> list[dict[str, Any]]:

@@ -517,6 +517,8 @@ def test_a_curator_cannot_become_the_owner(tmp_path: Path) -> None:
         await opened.logged_in("carl", "curator")
         may = {one["name"]: one["may_rotate"] for one in (await curator.state())["tokens"]}
         assert may == {"ana": True, "carl": False, "eve": True, "olga": False}
+        may_extend = {one["name"]: one["may_extend"] for one in (await curator.state())["tokens"]}
+        assert may_extend == {**may, "eve": False}  # not their own
         for name, allowed in may.items():
             if name != "eve":
                 code = (await curator.post("/api/tokens", {"name": name})).status_code

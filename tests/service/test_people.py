@@ -391,6 +391,19 @@ def test_a_hostile_name_is_refused_and_not_repeated(name: str, tmp_path: Path) -
     run(tmp_path, scenario, parts("ana", "bob", share="1/4"))
 
 
+def test_a_long_name_is_not_taken_for_one_that_it_begins_with(tmp_path: Path) -> None:
+    short, long = "a" * 60, "a" * 100
+
+    async def scenario(office: Office) -> None:
+        await office.act(RemoveAnalyst(long))
+        await office.act(HandOver("b" * 100, "carl"))
+        known = await office.parts()
+        assert [known[name]["is_removed"] for name in (short, long)] == [False, True]
+        assert "carl" in known
+
+    run(tmp_path, scenario, parts(short, long, "b" * 100, share="1/4"))
+
+
 def test_nobody_gives_a_part_to_themselves(tmp_path: Path) -> None:
     async def scenario(office: Office) -> None:
         assert "another person" in (await office.act(AddAnalyst("eve", amount=QUARTER), 422))["message"]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -13,11 +15,13 @@ import dpnb
 from dpnb._request import Release, RequestBudget
 from dpnb._target import Target
 from dpnb.curator.disclosure import verify
+from dpnb.ledger import Ledger
 from dpnb.service.cockpit import audits
 from dpnb.service.configuration.parts import AmountSettings, DivisionSettings, PartSettings
 from dpnb.session.backup import back_up
+from dpnb.session.disclosure.building import report_about
 from service.cockpits import ACTS, LOG, Browser, Opened, built, run_cockpit
-from service.served import open_people
+from service.served import SECRET, open_people
 from service.test_cockpit import PARTS, part_of, requested
 from waiting import LIMIT
 
@@ -43,7 +47,20 @@ async def audited(browser: Browser) -> Any:
     return audit
 
 
-def test_an_audit_runs_in_a_process_of_its_own_and_the_page_is_told(tmp_path: Path) -> None:
+def test_an_audit_runs_in_a_process_of_its_own_and_the_page_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[dict[str, str]] = []
+    create = asyncio.create_subprocess_exec
+
+    async def noted(*command: str, env: dict[str, str], **options: Any) -> Any:
+        given.append(env)
+        return await create(*command, env=env, **options)
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", noted)
+    monkeypatch.setenv("JUPYTERHUB_API_TOKEN", SECRET)
+    monkeypatch.setenv("DPNB_DATABASE_PASSWORD", SECRET)
+
     async def scenario(opened: Opened) -> None:
         browser = await opened.logged_in("al", "auditor")
         await opened.served.post(opened.served.count("a"))
@@ -54,6 +71,8 @@ def test_an_audit_runs_in_a_process_of_its_own_and_the_page_is_told(tmp_path: Pa
         assert (audit["actor"], audit["is_fine"]) == ("al", True)
         assert audit["text"].endswith("No problem found.")
         assert "1 row, the chain of hashes is intact" in audit["text"]
+        assert SECRET not in str(given)
+        assert "PATH" in given[0]
 
     run_cockpit(tmp_path, scenario)
 
@@ -92,7 +111,7 @@ def test_figures_are_not_for_an_auditor(tmp_path: Path) -> None:
         shown = {one["words"]: one["value"] for one in (await records(curator))["figures"]}
         assert [value for words, value in shown.items() if words.startswith("Requests, ")] == ["1"]
         assert shown["Share of the budget that is left"].endswith("%")
-        assert shown["Resident memory size in bytes"].endswith(" MB")
+        assert shown["Resident memory size"].endswith(" MB")
         assert (await records(auditor))["figures"] == []
 
     run_cockpit(tmp_path, scenario)
@@ -145,6 +164,31 @@ def test_the_statement_of_one_analyst_is_about_that_part_alone(tmp_path: Path) -
         assert verify(str(tmp_path / "ana.json"), str(tmp_path / "people.dpnb")).is_fine
         assert "cleo" in (await browser.get(f"{STATEMENT}?format=json")).text  # the control
         assert (await browser.get(f"{STATEMENT}?format=json&analyst=nobody")).status_code == 422
+
+    run_cockpit(tmp_path, scenario, division=PARTS)
+
+
+WRITE = "import sqlite3, sys; sqlite3.connect(sys.argv[1], timeout=0).execute('BEGIN IMMEDIATE')"
+
+
+def test_a_statement_lets_no_other_process_write_into_a_charge(tmp_path: Path) -> None:
+    async def scenario(opened: Opened) -> None:
+        await opened.served.post(opened.served.count("a"))
+        ledger = opened.served.session.ledger
+
+        def refusal() -> str:
+            command = [sys.executable, "-I", "-c", WRITE, ledger.path]
+            return subprocess.run(command, capture_output=True, text=True, check=False).stderr
+
+        assert refusal() == ""
+        for read, is_locked in (
+            (lambda: report_about(ledger, "ana"), True),
+            (lambda: Ledger.read_only_copy(ledger.path).close(), False),  # the control
+        ):
+            with ledger.transaction():
+                ledger._file.run("UPDATE head SET id = id")
+                read()
+                assert ("database is locked" in refusal()) == is_locked
 
     run_cockpit(tmp_path, scenario, division=PARTS)
 
@@ -204,7 +248,10 @@ def test_a_cap_is_shown_and_moved_as_a_share(mode: Any, tmp_path: Path) -> None:
             assert ana["cap_share"] == share
             assert float(ana["of"]["mu"]) ** 2 == pytest.approx(float(outer))
             assert ana["spent_share"] == pytest.approx(float(Fraction(1, 100) / outer), abs=1e-6)
+        assert (await browser.post(ACTS, {**moved, "cap": {"mu": "1/9"}})).status_code == 200
+        assert (await part_of(browser, "ana"))["cap_share"] is None  # its components are other shares
         assert (await browser.post(ACTS, {**moved, "cap": None})).status_code == 200
         assert (await part_of(browser, "ana"))["cap_share"] is None
 
-    run_cockpit(tmp_path, scenario, division=DivisionSettings(mode, parts))
+    session = open_people(tmp_path / "people.dpnb", budget=dpnb.Budget.gdp(1, discovery_delta=1e-6))
+    run_cockpit(tmp_path, scenario, division=DivisionSettings(mode, parts), session=session)

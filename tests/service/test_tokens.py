@@ -20,7 +20,15 @@ from dpnb.errors import InvalidValueError
 from dpnb.ledger import Ledger
 from dpnb.service.access import tokens
 from dpnb.service.access.clock import Clock
-from dpnb.service.access.tokens import Identity, TokenStore, new_token, read_tokens, revoke_tokens, rotate_token
+from dpnb.service.access.tokens import (
+    Identity,
+    TokenStore,
+    extend_tokens,
+    new_token,
+    read_tokens,
+    revoke_tokens,
+    rotate_token,
+)
 from service.served import Served, open_people, run_served
 from waiting import LIMIT
 
@@ -131,6 +139,21 @@ def test_the_list_shows_the_state_of_each_token_and_no_hash(
     states = [line.split(" 2")[0].split("; ")[0] for line in shown.splitlines()]
     assert states == ["ben, analyst: revoked", "ana, analyst: expired", "ana, analyst: valid until it is revoked"]
     assert not any(one.hash in shown for one in read_tokens(tmp_path / "tokens.json"))
+
+
+def test_a_token_that_is_rotated_after_it_was_extended_lives_no_longer_than_was_decided_then(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    new_token(file, "eve", role="curator", expires="30d")
+    for days, expires in ((20, "30d"), (40, "9999-12-31")):
+        later = datetime.now(UTC) + timedelta(days=days)
+        monkeypatch.setattr(tokens, "now", lambda later=later: later)
+        extend_tokens(file, "eve", expires)
+        monkeypatch.setattr(tokens, "now", lambda later=later: later + timedelta(days=5))
+        rotate_token(file, "eve")
+        *_, last = read_tokens(file)
+        assert last.expires is not None
+        assert last.expires[:10] == (f"{later + timedelta(days=35):%Y-%m-%d}" if expires == "30d" else expires)
 
 
 def test_a_rotated_token_has_the_same_role_and_lasts_as_long(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -294,12 +294,12 @@ FEW = ((200, 2.0), (2000, 0.5), (2000, 0.05))
 ALL = tuple((rows, mu) for rows in (200, 2000, 50_000) for mu in (0.05, 0.2, 0.5, 2.0))
 
 
-@pytest.mark.parametrize(("settings", "samples"), [(FEW, 500), pytest.param(ALL, 1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("settings", "samples"), [(FEW, 500), pytest.param(ALL, 500, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("shape", ["normal", "skewed", "heaped"])
 def test_the_quantile_of_a_population_is_covered(
     shape: str, settings: tuple[tuple[int, float], ...], samples: int
 ) -> None:
-    """Of 1,500 samples in all at 95% less than 92.1% are covered with probability 9e-7, of 12,000 less than 94.0%.
+    """Of 1,500 samples in all at 95% less than 92.1% are covered with probability 9e-7, of 6,000 less than 93.6%.
 
     The four quantiles of a sample depend on each other, so they are not pooled.  An interval from the exact ranks
     covers as many samples: 2% is 5 standard errors of the difference.  The control is the noise interval, where

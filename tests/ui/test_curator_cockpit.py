@@ -213,7 +213,8 @@ def test_the_statement_is_what_the_ledger_says(page: Page, service: Service) -> 
             page.get_by_role("button", name="Statement…").click()
             if table == "visits":
                 page.get_by_label("About").select_option(label=about)
-            page.get_by_label("Format").select_option(form)
+            if form != "html":  # which is filled in
+                page.get_by_label("Format").select_option(form)
             with page.expect_download() as download:
                 page.get_by_role("button", name="Save", exact=True).click()
             assert download.value.suggested_filename == f"{name}-statement.{form}"

@@ -18,7 +18,7 @@ import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Literal, get_args
@@ -79,6 +79,8 @@ PREFIX = "dpnb_"
 
 BYTES = 32
 LONGEST_TOKEN = 200
+END = datetime.max.replace(tzinfo=UTC)
+"""The last expiry that can be written."""
 
 Role = Literal["owner", "curator", "auditor", "monitor", "analyst"]
 AUDITORS: tuple[Role, ...] = ("auditor", "curator", "owner")
@@ -110,6 +112,13 @@ class StoredToken(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     expires: str | None = None
     revoked: str | None = None
     role: Role = "analyst"
+    extended: str | None = None  # when its expiry was set last, if not when it was made
+
+    @property
+    def life(self) -> timedelta | None:
+        """For how long it was to live when that was decided last; None for no end."""
+        begun = datetime.fromisoformat(self.extended or self.created)
+        return None if self.expires is None else datetime.fromisoformat(self.expires) - begun
 
     def is_valid(self, now: datetime) -> bool:
         """Whether the token is neither revoked nor expired."""
@@ -196,13 +205,11 @@ def rotate_token(path: Path, name: str) -> str:
 
     It expires after as long as the person's last token, from its making on.
     """
-    until = None
     token = PREFIX + secrets.token_urlsafe(BYTES)
     with _changed(path) as tokens:
         time = now()
         last = _revoked(tokens, name, time)[-1]
-        if last.expires is not None:
-            until = _stamp(time + (datetime.fromisoformat(last.expires) - datetime.fromisoformat(last.created)))
+        until = None if last.life is None else _stamp(min(time, END - last.life) + last.life)
         tokens.append(StoredToken(name, hash_of(token), _stamp(time), until, role=last.role))
     return token
 
@@ -211,8 +218,8 @@ def extend_tokens(path: Path, name: str, expires: str | None) -> None:
     """Let all valid tokens of a person, who must have one, expire at another time; see `new_token`."""
     until = expiry_of(expires)
     with _changed(path) as tokens:
-        for place in _valid(tokens, name, now()):
-            tokens[place] = msgspec.structs.replace(tokens[place], expires=until)
+        for place in _valid(tokens, name, time := now()):
+            tokens[place] = msgspec.structs.replace(tokens[place], expires=until, extended=_stamp(time))
 
 
 class TokenStore(NotCopyable):

@@ -27,14 +27,22 @@ from dpnb._protocol.curation import TableState
 from dpnb.copying import NotCopyable
 from dpnb.errors import DpnbError
 from dpnb.ledger import node_of
-from dpnb.service.access.tokens import AUDITORS, CURATORS, MONITORS, Identity, Role
+from dpnb.service.access.tokens import AUDITORS, CURATORS, MONITORS, Identity, Role, StoredToken
 from dpnb.service.app import Service
 from dpnb.service.cockpit.audits import Audits
 from dpnb.service.cockpit.page import DOCUMENT, Live, read_static
 from dpnb.service.cockpit.protections import LIFETIME, Logins, NewLogin, Origins, Protected
 from dpnb.service.cockpit.records import records
 from dpnb.service.curation.acts import carry_out
-from dpnb.service.curation.people import TOKEN_EVENTS, TokenAct, change_people, change_tokens, may_change, may_rotate
+from dpnb.service.curation.people import (
+    LONGER,
+    TOKEN_EVENTS,
+    TokenAct,
+    change_people,
+    change_tokens,
+    may_change,
+    may_rotate,
+)
 from dpnb.service.curation.rows import audit_page, plan_page
 from dpnb.service.curation.state import described, table_state
 from dpnb.service.limits import RequestRate
@@ -42,9 +50,9 @@ from dpnb.service.monitoring.log import log, log_login
 from dpnb.service.network.http import client_of, keep_connection, read_body
 from dpnb.service.opening import OpenTable
 from dpnb.service.served import ServedTable
-from dpnb.session.disclosure.building import report_of, report_of_ledger
+from dpnb.session.disclosure.building import report_about
 from dpnb.wire.acts import ACTS, PERSON_ACTS
-from dpnb.wire.limits import MAX_INTEGER, MAX_SHOWN, WireError
+from dpnb.wire.limits import MAX_INTEGER, WireError
 
 COOKIE, SECURE_COOKIE = "dpnb-cockpit", "__Host-dpnb-cockpit"
 CSRF = "x-csrf-token"
@@ -200,8 +208,9 @@ class Cockpit(NotCopyable):
     def _version(self) -> str:
         tokens = " ".join(f"{one.hash} {one.expires}" for one in self._service.tokens.holders())
         tables = list(self._service.tables.values())
-        audits = [f"{self._audits.last(served.table.name)}" for served in tables]
-        return "\n".join([tokens, *map(version_of, tables), *audits])
+        audits = [self._audits.last(served.table.name) for served in tables]
+        audited = [f"{one.begun} {one.ended}" for one in audits if one is not None]
+        return "\n".join([tokens, *map(version_of, tables), *audited])
 
     async def _state(self, request: HttpRequest, person: Identity, is_valid: Callable[[], bool]) -> Response:
         may_act = person.role in CURATORS
@@ -215,10 +224,7 @@ class Cockpit(NotCopyable):
                 role=person.role,
                 may_act=may_act,
                 tables=views,
-                tokens=[
-                    TokenHolder(one.name, one.role, one.created, one.expires, may_rotate(person, one.role, one.name))
-                    for one in holders
-                ],
+                tokens=[_holder(person, one) for one in holders],
             )
         )
 
@@ -234,9 +240,9 @@ class Cockpit(NotCopyable):
         table, form = self._served(request).table, request.query_params.get("format", "html")
         if form not in FORMATS:
             raise HTTPException(400, "format: must be html or json.")
-        analyst, ledger = request.query_params.get("analyst", "")[:MAX_SHOWN], table.session.ledger
-        make = partial(report_of, ledger.path, analyst) if analyst else partial(report_of_ledger, ledger)
-        report = await asyncio.to_thread(make)
+        analyst = request.query_params.get("analyst", "")[:LONGER]
+        # Not from its file: closing that would end the locks with which the ledger is being written.
+        report = await asyncio.to_thread(report_about, table.session.ledger, analyst or None)
         log("statement", actor=person.name, role=person.role, table=table.name, about=analyst, page="cockpit")
         text = await asyncio.to_thread(report.to_html if form == "html" else report.to_json)
         return Response(text, headers={"Content-Disposition": "attachment"}, media_type="text/plain; charset=utf-8")
@@ -255,8 +261,8 @@ class Cockpit(NotCopyable):
         await _body(request)
         if not is_valid():  # while the body was sent
             raise HTTPException(401, NO_LOGIN)
-        self._audits.start(table, person.name)
-        log("audit_started", actor=person.name, role=person.role, table=table.name, page="cockpit")
+        if self._audits.start(table, person.name):
+            log("audit_started", actor=person.name, role=person.role, table=table.name, page="cockpit")
         return await self._records_of(table, person)
 
     async def _events(self, request: HttpRequest, person: Identity, is_valid: Callable[[], bool]) -> Response:
@@ -314,6 +320,11 @@ def table_view(table: OpenTable) -> TableState:
         return described(table, str(error))
     is_long = state.running is not None and state.running.seconds >= LONG_SECONDS
     return state if is_long else msgspec.structs.replace(state, running=None)
+
+
+def _holder(reader: Identity, one: StoredToken) -> TokenHolder:
+    may_extend = may_change(reader, one.role, TokenAct(one.name, "extend"))
+    return TokenHolder(one.name, one.role, one.created, one.expires, may_rotate(reader, one.role, one.name), may_extend)
 
 
 def version_of(served: ServedTable) -> str:

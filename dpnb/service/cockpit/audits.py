@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from contextlib import suppress
@@ -31,6 +32,9 @@ MOST_CHARACTERS = 50_000
 NICE = 10
 """By how much an audit yields to the requests of analysts."""
 
+ENVIRONMENT = re.compile(r"PATH|HOME|TMPDIR|TZ|LANG|LC_\w+|LD_\w+|PYTHON\w*|VIRTUAL_ENV")
+"""What an audit gets of the environment: never tokens, and never the credentials of databases."""
+
 FINE, PROBLEMS = 0, 1
 """The exit codes of an audit that came to its end."""
 
@@ -47,16 +51,17 @@ class Audits(NotCopyable):
         """The audit that runs, or the last one."""
         return self._last.get(table)
 
-    def start(self, table: OpenTable, actor: str) -> None:
-        """Start an audit, unless one of the table runs."""
+    def start(self, table: OpenTable, actor: str) -> bool:
+        """Start an audit, unless one of the table runs; returns whether it was started."""
         known = self._last.get(table.name)
         if known is not None and known.ended is None:
-            return
+            return False
         self._last[table.name] = AuditState(actor, _now(), None, is_fine=False, text="")
         path = os.path.realpath(table.session.ledger.path)
         task = asyncio.get_running_loop().create_task(self._run(table.name, path))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return True
 
     def end(self) -> None:
         """End those that run."""
@@ -86,6 +91,7 @@ async def _audited(path: str) -> tuple[int, str]:
         stdout=PIPE,
         stderr=PIPE,
         cwd=Path(__file__).parents[3],
+        env={name: value for name, value in os.environ.items() if ENVIRONMENT.fullmatch(name)},
         start_new_session=True,  # a Ctrl-C in the terminal of the service is for the service
     )
     try:

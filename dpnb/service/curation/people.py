@@ -13,7 +13,7 @@ import msgspec
 
 from dpnb._core.accountant.people import add_analyst, hand_over, remove_analyst
 from dpnb.errors import InvalidValueError, printable
-from dpnb.ledger.origin import RequestOrigin, requested_by
+from dpnb.ledger.origin import MAX_ACTOR, RequestOrigin, requested_by
 from dpnb.service.access.tokens import Identity, Role, TokenStore, expiry_of
 from dpnb.service.configuration.parts import NAME
 from dpnb.service.curation.acts import amount_of, outer_of, refuse_own_part
@@ -22,6 +22,9 @@ from dpnb.service.opening import OpenTable
 from dpnb.service.served import ServedTable
 from dpnb.wire.acts import AddAnalyst, AnyPersonAct, HandOver, RemoveAnalyst
 from dpnb.wire.limits import MAX_SHOWN
+
+LONGER = MAX_ACTOR + 1
+"""Characters of a name that are looked up: one more than the longest has, so that no other name is meant."""
 
 
 def change_people(
@@ -70,9 +73,9 @@ def _act(table: OpenTable, person: Identity, one: AnyPersonAct) -> None:
                 part = None if amount is None else amount_of(amount, outer)
                 add_analyst(account, name, project, part, version=version)
             case RemoveAnalyst(name=name):
-                remove_analyst(account, printable(name[:MAX_SHOWN]), version=version)
+                remove_analyst(account, printable(name[:LONGER]), version=version)
             case HandOver(name=name, to=to):
-                hand_over(account, printable(name[:MAX_SHOWN]), to, version=version)
+                hand_over(account, printable(name[:LONGER]), to, version=version)
 
 
 def _refuse_name(name: str, person: Identity) -> None:

@@ -167,12 +167,17 @@ def _part(table: OpenTable, account: Accountant, grant: Grant, used: set[str]) -
         is_revoked=grant.is_revoked,
         has_cap=(grant.mode, grant.level) != ("reserved", "project"),
         of=_limit(outer),
-        cap_share=None if cap is None else math.floor(MILLION * min(_shares(cap, outer))) / MILLION,
+        cap_share=None if cap is None else _one_share(cap, outer),
         spent_share=math.ceil(MILLION * max(_shares(spent, outer))) / MILLION,
         is_removed=grant.is_removed,
         is_unused=(grant.mode, grant.level) == ("reserved", "analyst") and node_of(grant.id) not in used,
         free=free_share(account, grant, table.outside),
     )
+
+
+def _one_share(amount: PureGDP, outer: PureGDP) -> float | None:
+    share, *others = set(_shares(amount, outer))
+    return None if others else math.floor(MILLION * share) / MILLION
 
 
 def _shares(amount: PureGDP, outer: PureGDP) -> list[Fraction]:

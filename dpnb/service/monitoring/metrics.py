@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import partial
@@ -21,6 +22,9 @@ from dpnb.render.numbers import format_percent_down
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 """The media type of the format."""
+
+UNIT = re.compile(r"( since unix epoch)?( in seconds| in bytes)?\.?$")
+"""How the process's own figures name the units of their values."""
 
 FOLLOWED = {
     "running": "Requests that run or wait",
@@ -91,7 +95,9 @@ class Metrics(NotCopyable):
                 labels = dict(sample.labels)
                 if labels.pop("table", table) == table and not sample.name.endswith(("_bucket", "_count", "_created")):
                     of = "".join(f", {value}" for value in labels.values())
-                    words = family.documentation.rstrip(".") + of + (", in total" if family.type == "histogram" else "")
+                    words = (
+                        UNIT.sub("", family.documentation) + of + (", in total" if family.type == "histogram" else "")
+                    )
                     shown.append((words, _in_words(sample.name, sample.value)))
         return shown
 

@@ -51,22 +51,27 @@ def report_of_ledger(ledger: Ledger, scope: StatementScope = WHOLE, *, answers: 
 
 
 def report_of(path: str, analyst: str | None = None, *, answers: bool = False) -> Report:
-    """The disclosure statement of a ledger, which is only read.
+    """The disclosure statement of a ledger, which is only read; see `report_about`."""
+    with closing(Ledger.read_only_copy(path)) as ledger:
+        return report_about(ledger, analyst, answers=answers)
+
+
+def report_about(ledger: Ledger, analyst: str | None, *, answers: bool = False) -> Report:
+    """The disclosure statement of a ledger, which this process may have in use.
 
     For an analyst for whom a part of the budget is reserved, it is the statement that the session of this analyst
     gives: it is computed from the analyst's own rows and says nothing of the others.
     """
-    with closing(Ledger.read_only_copy(path)) as ledger:
-        if analyst is not None and part_of(ledger, analyst) is None:
-            raise InvalidValueError(
-                f"analyst: must be an analyst for whom a part of the budget is reserved; got {analyst!r}; leave it "
-                "out for the statement of the whole ledger, which is the only one in pooled mode or without parts"
-            )
-        scope = WHOLE if analyst is None else StatementScope(is_copy=True, analyst=analyst)
-        with rows_for(ledger, scope) as rows:
-            if rows is None:  # never: all rows that there are
-                raise InvalidValueError(f"ledger {path!r}: has no such rows")
-            return build(rows, scope, written_now(), answers=answers)
+    if analyst is not None and part_of(ledger, analyst) is None:
+        raise InvalidValueError(
+            f"analyst: must be an analyst for whom a part of the budget is reserved; got {analyst!r}; leave it "
+            "out for the statement of the whole ledger, which is the only one in pooled mode or without parts"
+        )
+    scope = WHOLE if analyst is None else StatementScope(is_copy=True, analyst=analyst)
+    with rows_for(ledger, scope) as rows:
+        if rows is None:  # never: all rows that there are
+            raise InvalidValueError(f"ledger {ledger.path!r}: has no such rows")
+        return build(rows, scope, written_now(), answers=answers)
 
 
 def written_now() -> Written:

@@ -54,7 +54,11 @@ export class Actions {
     if (tokens.length > 0) {
       await ask({
         title: trans._n('The new token of %2', 'The new tokens of %2', tokens.length, names),
-        what: [trans.__('It is not shown again. Send it to %1 as you would send a password.', names)],
+        what: [
+          tokens.length === 1
+            ? trans.__('It is not shown again. Send it to %1 as you would send a password.', names)
+            : trans.__('They are not shown again. Send each to its person alone, as you would send a password.')
+        ],
         fields: tokens.map(({ name, token }, index) => ({
           name: index === 0 ? 'token' : `token-${index}`,
           label: tokens.length === 1 ? trans.__('Token') : trans.__('Token of %1', name),

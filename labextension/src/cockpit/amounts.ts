@@ -42,8 +42,11 @@ export const percentDown = (share: number): string =>
 /** A share as a reader writes a percentage; the service has rounded it. */
 export const percentOf = (share: number): string => String(Number((100 * share).toPrecision(12)));
 
-/** A percentage that a reader has written, as a share; what is no number is left for the service to refuse. */
+/** A percentage that a reader has written, as exactly that share. */
 export function shareOf(percent: string): string {
-  const share = Number(percent.replace(',', '.').replace(/\s*%$/, '')) / 100;
-  return Number.isNaN(share) ? percent : String(Number(share.toPrecision(12)));
+  const digits = /^(\d+(?:[.,]\d+)?)\s*%?$/.exec(percent)?.[1]?.replace(',', '.') ?? '0';
+  if (!(Number(digits) > 0 && Number(digits) <= 100)) {
+    throw new Error(trans.__('The percentage must be a number above 0 and at most 100, such as 12.5.'));
+  }
+  return `${digits}e-2`;
 }

@@ -1,45 +1,58 @@
 import type { Actions } from './actions';
 import type { Act } from './acts';
-import { amountFields, amountOf, percentOf, shareOf } from './amounts';
+import { amountFields, amountOf, type Components, percentOf, shareOf } from './amounts';
 import type { IField } from './dialog';
-import type { IPartState } from '../protocol/curation';
+import type { IAmount, IPartState } from '../protocol/curation';
 import { trans } from '../translation';
 
 /** Ask for another cap: in percent, in exact amounts, or none. */
 export function moveCap(actions: Actions, table: string, part: IPartState): void {
   const { name } = part;
+  const fields = fieldsOf(part);
   void actions.table(table, {
     title: trans.__('Move the cap of %1', name),
     what: [
-      trans.__('From now on %1 can be charged at most this amount in total, within %2.', name, within(part)),
+      trans.__('From now on %1 can be charged at most this amount in total, within %2.', name, outerOf(part)),
       trans.__('What was charged stays charged. Earlier approvals of requests end.')
     ],
-    fields: fieldsOf(part),
+    fields,
     confirm: trans.__('Move the cap'),
-    act: values => actOf(part, values),
+    act: values => {
+      const { kind } = values;
+      const isAsItIs = fields.every(({ name: of, value, when }) => when?.[1] !== kind || values[of] === value);
+      if (isAsItIs && (part.cap === null) === (kind === 'none')) {
+        throw new Error(trans.__('This is the cap as it is. Write another one, or cancel.')); // rounded, so not sent
+      }
+      return actOf(part, values);
+    },
     done: trans.__('The cap of %1 is moved.', name)
   });
 }
 
-const within = ({ ceiling, of }: IPartState): string =>
-  ceiling === null ? trans.__('the budget') : trans.__('the ceiling %1', of.words);
+/** What limits the part beside its cap. */
+function outerOf({ ceiling, project }: IPartState): string {
+  if (ceiling !== null) {
+    return trans.__('the ceiling %1', ceiling.words);
+  }
+  return project === null ? trans.__('the budget') : trans.__('the limits of %1', project);
+}
 
 function fieldsOf(part: IPartState): IField[] {
-  const { cap, cap_share: share, ceiling, limit, of, spent, spent_share: spentShare } = part;
+  const { cap, cap_share: share, limit, of, spent, spent_share: spentShare } = part;
   const kind: IField = {
     name: 'kind',
     label: trans.__('Cap'),
     choices: [
       ['percent', trans.__('In percent')],
       ['exact', trans.__('In exact amounts')],
-      ['none', ceiling === null ? trans.__('No cap but the budget') : trans.__('No cap but the ceiling')]
+      ['none', trans.__('No cap but %1', outerOf(part))]
     ],
-    value: cap === null ? 'none' : 'percent'
+    value: cap === null ? 'none' : share === null ? 'exact' : 'percent'
   };
   const percent: IField = {
     name: 'percent',
     label: trans.__('Percent'),
-    value: share === null ? '100' : percentOf(share),
+    value: share !== null ? percentOf(share) : cap === null ? '100' : '',
     hint: trans.__(
       'Of %1: of the square of mu, and of each other component. Spent so far: %2% (%3).',
       of.words,
@@ -59,10 +72,8 @@ function actOf(part: IPartState, values: Record<string, string>): Act {
   if (values.kind === 'none') {
     return { ...act, cap: null };
   }
-  const share = shareOf(values.percent ?? '');
-  const amount = amountOf(values);
-  const isBelow =
-    values.kind === 'percent' ? Number(share) < spentShare : Number(amount.mu ?? '0') < Number(spent.mu ?? '0');
+  const wanted = values.kind === 'percent' ? { share: shareOf(values.percent ?? '') } : amountOf(values);
+  const isBelow = 'share' in wanted ? Number(wanted.share) < spentShare : isLess(wanted, spent);
   if (isBelow) {
     throw new Error(
       trans.__(
@@ -72,5 +83,11 @@ function actOf(part: IPartState, values: Record<string, string>): Act {
       )
     );
   }
-  return { ...act, cap: values.kind === 'percent' ? { share } : amount };
+  return { ...act, cap: wanted };
 }
+
+/** Whether a component is less than what is spent, which is rounded up: by more than a rounding. */
+const isLess = (wanted: Components, spent: IAmount): boolean =>
+  (['mu', 'discovery_delta', 'pure_epsilon'] as const).some(
+    name => Number(wanted[name] ?? '0') < (1 - 1e-9) * Number(spent[name] ?? '0')
+  );

@@ -10,6 +10,7 @@ export interface IField {
   kind?: 'text' | 'long' | 'time';
   /** The values to choose from, with their labels; a text field without them. */
   choices?: [value: string, label: string][];
+  /** What is filled in; by default the first of the choices, or nothing. */
   value?: string;
   isRequired?: boolean;
   /** The value that another field, which has choices, must have for this one to be asked. */
@@ -64,6 +65,7 @@ export async function ask(question: IQuestion): Promise<boolean> {
   dialog.setAttribute('aria-describedby', what.id);
   document.body.append(dialog);
   let isDone = false;
+  let acting = Promise.resolve();
   form.addEventListener('submit', event => {
     event.preventDefault();
     if (confirm.getAttribute('aria-disabled') === 'true') {
@@ -71,7 +73,7 @@ export async function ask(question: IQuestion): Promise<boolean> {
     }
     confirm.setAttribute('aria-disabled', 'true');
     setText(fault, '');
-    question
+    acting = question
       .act(Object.fromEntries(inputs.map(({ name, read }) => [name, read()])))
       .then(() => {
         isDone = true;
@@ -84,6 +86,7 @@ export async function ask(question: IQuestion): Promise<boolean> {
   (inputs[0]?.input ?? cancel).focus(); // never the button that acts: Enter alone must not do it
   await new Promise(resolve => dialog.addEventListener('close', resolve, { once: true }));
   dialog.remove();
+  await acting; // closed meanwhile: a token that it makes is shown nevertheless
   return isDone;
 }
 
@@ -121,7 +124,8 @@ function inputOf(
 }
 
 function fieldOf(field: IField): IInput {
-  const { name, label, hint, kind = 'text', choices, value = '', isRequired = false, when } = field;
+  const { name, label, hint, kind = 'text', choices, isRequired = false, when } = field;
+  const { value = choices?.[0]?.[0] ?? '' } = field;
   const id = `dpnb-field-${name}`;
   const input = inputOf(kind, choices);
   input.id = id;

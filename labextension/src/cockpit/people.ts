@@ -63,7 +63,7 @@ export function addAnalyst(actions: Actions, { name: table, mode, free, parts }:
     confirm: trans.__('Add'),
     done: trans.__('The analyst is added.'),
     make: async (service, { name: names = '', project: of = '', share: percent = '', expires = '' }, made) => {
-      const people = [...new Set(names.split(/[\s,;]+/).filter(name => name !== ''))];
+      const people = [...new Set(names.split(',').map(name => name.trim()))].filter(name => name !== '');
       const amount = percent === '' ? null : { share: partOf(percent, people.length) };
       for (const name of people.filter(one => !made.some(known => known.name === one))) {
         const act = { act: 'add_analyst' as const, name, project: of || null, amount, expires: expires || null };
@@ -75,8 +75,8 @@ export function addAnalyst(actions: Actions, { name: table, mode, free, parts }:
 
 /** The share of each of several people, rounded down so that all together are within the percentage. */
 function partOf(percent: string, people: number): string {
-  const share = Number(shareOf(percent));
-  return people === 1 || Number.isNaN(share) ? shareOf(percent) : String(Math.floor((1e9 * share) / people) / 1e9);
+  const share = shareOf(percent);
+  return people === 1 ? share : String(Math.floor((1e9 * Number(share)) / people) / 1e9);
 }
 
 /** Let a removed analyst back to their own part. */

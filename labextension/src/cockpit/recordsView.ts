@@ -72,7 +72,11 @@ export class RecordsView implements IView<ITableState> {
     }
     this._isReading = true;
     try {
-      this._draw(await (isAudit ? this._service.audit(this._name) : this._service.records(this._name)));
+      const name = this._name;
+      const page = await (isAudit ? this._service.audit(name) : this._service.records(name));
+      if (name === this._name) {
+        this._draw(page); // otherwise it is read again below
+      }
     } catch (error) {
       this._fail(error);
     } finally {

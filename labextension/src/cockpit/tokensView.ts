@@ -59,7 +59,8 @@ function holderRow(actions: Actions): IView<ITokenHolder> {
       setText(role, holder.role);
       setText(created, moment(holder.created));
       setText(expires, holder.expires === null ? trans.__('never') : moment(holder.expires));
-      extend.hidden = rotate.hidden = revoke.hidden = !holder.may_rotate;
+      extend.hidden = !holder.may_extend;
+      rotate.hidden = revoke.hidden = !holder.may_rotate;
       extend.setAttribute('aria-label', trans.__('Extend the tokens of %1', holder.name));
       revoke.setAttribute('aria-label', trans.__('Revoke the tokens of %1', holder.name));
       rotate.setAttribute('aria-label', trans.__('New token for %1', holder.name));
@@ -98,7 +99,7 @@ function extendTokens(actions: Actions, { name, expires }: ITokenHolder): void {
     title: trans.__('Extend the tokens of %1', name),
     what: [
       expires === null
-        ? trans.__('The tokens of %1 do not expire now.', name)
+        ? trans.__('The tokens of %1 do not expire now: a date ends them earlier.', name)
         : trans.__('The last token of %1 expires %2.', name, moment(expires)),
       trans.__('All valid tokens of %1 get the new end; notebooks and pages that use them go on.', name)
     ],

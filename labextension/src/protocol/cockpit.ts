@@ -22,8 +22,10 @@ export interface ITokenHolder {
   /** When the token was made. */
   created: string;
   expires: string | null;
-  /** Whether the reader may replace it. */
+  /** Whether the reader may replace and revoke it. */
   may_rotate: boolean;
+  /** Whether the reader may let it expire at another time. */
+  may_extend: boolean;
 }
 
 /** Everything that the page shows but the log. */
@@ -116,7 +118,8 @@ export const isTokenHolder = (value: unknown): value is ITokenHolder =>
   isText(value.role) &&
   isText(value.created) &&
   orNull(isText)(value.expires) &&
-  isBoolean(value.may_rotate);
+  isBoolean(value.may_rotate) &&
+  isBoolean(value.may_extend);
 
 export const isServiceState = (value: unknown): value is IServiceState =>
   isFields(value) &&

@@ -46,7 +46,7 @@ export interface IPartState {
   has_cap: boolean;
   /** What a cap is a share of: the ceiling, in pooled mode the cap of the project or the budget. */
   of: IAmount;
-  /** The share that the cap is, of the smallest component; rounded down. */
+  /** The share that the cap is of each component, rounded down; null also for others. */
   cap_share: number | null;
   /** The share that is spent, of the largest component; rounded up. */
   spent_share: number;

@@ -327,6 +327,11 @@ describe('an act', () => {
     write('#dpnb-field-percent', '6');
     confirm().click();
     await wait(() => expect(find('.dpnb-dialog-fault').textContent).toContain('At least what is spent: 6.25%'));
+    for (const wrong of ['1/3', '0x1F', '1e-1', '0', '100.0000001', 'NaN']) {
+      write('#dpnb-field-percent', wrong); // a share of 1/3 would be another one
+      confirm().click();
+      await wait(() => expect(find('.dpnb-dialog-fault').textContent).toContain('must be a number above 0'));
+    }
     write('#dpnb-field-percent', '12,5 %');
     confirm().click();
     await wait(() => expect(document.querySelector('dialog')).toBeNull());
@@ -347,12 +352,69 @@ describe('an act', () => {
     }
     const level = 'analyst';
     expect(service.acts).toEqual([
-      { act: 'move_cap', level, name: 'ana', cap: { share: '0.125' } },
+      { act: 'move_cap', level, name: 'ana', cap: { share: '12.5e-2' } },
       { act: 'move_cap', level, name: 'ana', cap: { ...NONE, mu: '0.15' } },
       { act: 'move_cap', level, name: 'ana', cap: null },
       { act: 'revoke', level, name: 'ana' },
       { act: 'restore', level, name: 'bob' }
     ]);
+  });
+
+  it('moves no cap by the rounding of what is shown', async () => {
+    const cap = amount('mu 0.1', { mu: '0.1' });
+    const none = { cap: null, cap_share: null };
+    const parts = [part('ana'), part('bob', { cap, limit: cap, cap_share: null }), part('cy', none)];
+    await open(state({ tables: [table({ parts })] }));
+    for (const [name, kind] of [
+      ['ana', 'percent'],
+      ['bob', 'exact'],
+      ['cy', 'none']
+    ] as const) {
+      named(`Move the cap of ${name}`).click();
+      expect((find('#dpnb-field-kind') as HTMLSelectElement).value).toBe(kind);
+      for (const chosen of kind === 'percent' ? [kind, 'exact'] : [kind]) {
+        write('#dpnb-field-kind', chosen);
+        confirm().click();
+        await wait(() => expect(find('.dpnb-dialog-fault').textContent).toContain('the cap as it is'));
+      }
+      named('Cancel').click();
+      await wait(() => expect(document.querySelector('dialog')).toBeNull());
+    }
+    expect(service.acts).toEqual([]);
+    named('Move the cap of cy').click();
+    write('#dpnb-field-kind', 'percent');
+    confirm().click();
+    await wait(() => expect(service.acts).toMatchObject([{ name: 'cy', cap: { share: '100e-2' } }]));
+  });
+
+  it('refuses a cap of which any component is less than what is spent', async () => {
+    const spent = amount('mu 0.05, discovery delta 1e-7', { mu: '0.05', discovery_delta: '1e-7' });
+    await open(state({ tables: [table({ parts: [part('ana', { spent })] })] }));
+    named('Move the cap of ana').click();
+    write('#dpnb-field-kind', 'exact');
+    write('#dpnb-field-discovery_delta', '9e-8');
+    confirm().click();
+    await wait(() => expect(find('.dpnb-dialog-fault').textContent).toContain('At least what is spent'));
+    write('#dpnb-field-discovery_delta', '1e-7');
+    confirm().click();
+    await wait(() => expect(service.acts).toHaveLength(1));
+  });
+
+  it('shows a token that is made while the dialog is closed', async () => {
+    await open();
+    named('New token for ana').click();
+    confirm().click();
+    named('Cancel').click();
+    await wait(() => expect((find('#dpnb-field-token') as HTMLInputElement).value).toBe('dpnb_new'));
+  });
+
+  it('fills in the first of the choices', async () => {
+    await open();
+    named('Statement…').click();
+    expect((find('#dpnb-field-format') as HTMLSelectElement).value).toBe('html');
+    named('Cancel').click();
+    named('Revoke ana').click();
+    expect((find('#dpnb-field-what') as HTMLSelectElement).value).toBe('part');
   });
 
   it('revokes the tokens alone of a person who has some', async () => {
@@ -395,7 +457,7 @@ describe('an act', () => {
     await wait(() => expect(document.querySelector('dialog')).toBeNull());
     await act('Add bob again', {});
     expect(service.acts).toEqual([
-      { act: 'add_analyst', name: 'dora', project: 'flu', amount: { share: '0.125' }, expires: '30d' },
+      { act: 'add_analyst', name: 'dora', project: 'flu', amount: { share: '12.5e-2' }, expires: '30d' },
       { act: 'hand_over', name: 'ana', to: 'ed', expires: null },
       { act: 'remove_analyst', name: 'ana' },
       { act: 'add_analyst', name: 'bob', project: null, amount: null, expires: null }
@@ -417,6 +479,7 @@ describe('an act', () => {
     service.refuse = (): null => null;
     confirm().click(); // again: cy is not added twice
     await wait(() => expect(document.querySelectorAll('dialog input[id*=token]')).toHaveLength(3));
+    expect(find('dialog').textContent).toContain('Send each to its person alone');
     expect(texts('dialog label')).toEqual(['Token of cy', 'Token of dora', 'Token of ed']);
     expect(service.acts.map(body => (body as { name: string }).name)).toEqual(['cy', 'dora', 'dora', 'ed']);
     expect(service.acts).toContainEqual({
@@ -426,6 +489,14 @@ describe('an act', () => {
       amount: { share: '0.066666666' },
       expires: null
     });
+  });
+
+  it('divides no name at a blank, so that the service refuses it', async () => {
+    await open(state({ tables: [table({ mode: 'reserved', free: 0.2, parts: [part('ana')] })] }));
+    named('Add analyst…').click();
+    write('#dpnb-field-name', 'Ed Smith, ');
+    confirm().click();
+    await wait(() => expect(service.acts).toMatchObject([{ name: 'Ed Smith', amount: { share: '20.0e-2' } }]));
   });
 
   it('makes a token for a new person and revokes one', async () => {
@@ -446,8 +517,14 @@ describe('an act', () => {
     ]);
   });
 
-  it('extends tokens', async () => {
-    await open();
+  it('extends tokens, but not those of the reader', async () => {
+    const holder = { role: 'curator', created: '', expires: null, may_rotate: true };
+    const tokens = ['ana', 'eve'].map(name => ({ ...holder, name, may_extend: name !== 'eve' }));
+    await open(state({ tokens }));
+    expect([named('Extend the tokens of eve'), named('New token for eve')].map(({ hidden }) => hidden)).toEqual([
+      true,
+      false
+    ]);
     named('Extend the tokens of ana').click();
     write('#dpnb-field-expires', '30d');
     confirm().click();

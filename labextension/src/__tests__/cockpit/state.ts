@@ -94,7 +94,16 @@ export function state(changes: Partial<IServiceState> = {}): IServiceState {
     role: 'curator',
     may_act: true,
     tables: [table()],
-    tokens: [{ name: 'ana', role: 'analyst', created: '2026-11-21T01:20:00Z', expires: null, may_rotate: true }],
+    tokens: [
+      {
+        name: 'ana',
+        role: 'analyst',
+        created: '2026-11-21T01:20:00Z',
+        expires: null,
+        may_rotate: true,
+        may_extend: true
+      }
+    ],
     ...changes
   };
   if (!isServiceState(made)) {
