@@ -114,7 +114,7 @@ def draft(tables: Sequence[str], output: str | None = None) -> Draft:
 
 
 MOST = Fraction(19, 20)
-"""Share of the values that have the type that is proposed, so that no single row decides it."""
+"""Share of the values that have the type that is proposed: a few odd values decide it only at the threshold."""
 
 ALL_BUT_ODD = Fraction(999, 1000)
 """Share of the numbers that are whole if whole numbers are proposed, which rounds all others."""
