@@ -86,4 +86,4 @@ def read_table(
         raise SchemaError(f"privacy_unit: must be the name of a column; got {privacy_unit!r}")
     reading = Reading.declared(missing, separator, decimal, encoding, date_format)
     wanted = Wanted(None if schema is None else schema_from(schema), privacy_unit, reading)
-    return read_tables({"": DataSource.parse(os.fspath(source))}, "source", {"": wanted})[""]
+    return read_tables({"": DataSource.parse(os.fspath(source), argument="source")}, "source", {"": wanted})[""]

@@ -20,6 +20,9 @@ MAX_MISSING = 100
 
 ASCII = bytes(range(128))
 
+ESCAPED = "iso2022"
+"""Encodings with this prefix raise at an escape sequence that is not complete, whatever is to be done about errors."""
+
 
 class Reading(msgspec.Struct, frozen=True):
     """What a value in a source is read as; the same for all rows and tables of a session."""
@@ -106,13 +109,14 @@ def _encoding(name: object) -> str:
     """The name of an encoding whose lines can be found without decoding them, so that each is decoded alone."""
     try:
         found = codecs.lookup(name).name.removesuffix("-sig") if isinstance(name, str) else "utf-16"
-        if "".join(map(chr, ASCII)).encode(found) == ASCII and not found.endswith("escape"):
+        is_ascii = "".join(map(chr, ASCII)).encode(found) == ASCII and not found.endswith("escape")
+        if is_ascii and not found.startswith(ESCAPED):
             return found
     except (LookupError, ValueError):
         pass
     raise SchemaError(
         "encoding: must be one that Python knows and that writes ASCII as such, for example 'latin-1' or 'cp1252'; got "
-        f"{name!r}; convert a file in UTF-16 to UTF-8"
+        f"{name!r}; convert a file in UTF-16 or ISO 2022 to UTF-8"
     )
 
 

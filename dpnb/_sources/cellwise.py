@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import warnings
+from collections.abc import Iterator
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -27,21 +28,46 @@ def read_excel(source: DataSource, wanted: Wanted) -> SourceTable:
         warnings.simplefilter("ignore")  # they quote cells
         with closing(openpyxl.load_workbook(source.path, read_only=True, data_only=True)) as book:
             sheet = book[only_table(source.table, [one.title for one in book.worksheets], "sheet")]
-            sheet.reset_dimensions()  # which some programs write wrongly
-            rows = sheet.iter_rows(values_only=True)
-            first = next((row for row in rows if any(cell is not None for cell in row)), ())
-            header = ["" if cell is None else str(cell) for cell in first]
-            places = {name: header.index(name) for name in chosen_names(header, wanted) if name}
+            rows = _rows(sheet)
+            named = {place: str(cell) for place, cell in next(rows, {}).items()}
+            header = [*named.values()]
+            chosen = {*chosen_names(header, wanted)}
+            places = {name: place for place, name in named.items() if name in chosen}
             columns: dict[str, list[Any]] = {name: [] for name in places}
             count = 0
             for row in rows:
-                if all(cell is None for cell in row):
-                    continue  # as in a text file
                 count += 1
                 for name, place in places.items():
-                    cell = row[place] if place < len(row) else None
+                    cell = row.get(place)
                     columns[name].append(None if cell in ERRORS else cell)
-    return table_of_values(columns, count, [name for name in header if name], wanted)
+    return table_of_values(columns, count, header, wanted)
+
+
+def _rows(sheet: Any) -> Iterator[dict[int, Any]]:
+    """The cells of each row that has some, by their columns.
+
+    openpyxl raises at a cell whose content is not of its type, such as a number NaN: it is an empty one here.
+    """
+    from openpyxl.worksheet._reader import WorkSheetParser  # what iter_rows of a worksheet uses
+
+    book = sheet.parent
+    formats = {"date_formats": book._date_formats, "timedelta_formats": book._timedelta_formats}
+    with sheet._get_source() as file:
+        parser = WorkSheetParser(file, sheet._shared_strings, data_only=True, epoch=book.epoch, **formats)
+        parse = parser.parse_cell
+
+        def parse_alone(element: Any) -> dict[str, Any]:
+            try:
+                found: dict[str, Any] = parse(element)
+            except Exception:  # noqa: BLE001  (of a cell alone)
+                return {"column": parser.col_counter, "value": None}
+            return found
+
+        parser.parse_cell = parse_alone
+        for _, cells in parser.parse():
+            row = {cell["column"]: cell["value"] for cell in cells if cell["value"] is not None}
+            if row:
+                yield row  # as in a text file, without empty lines
 
 
 def read_sqlite(source: DataSource, wanted: Wanted) -> SourceTable:

@@ -6,6 +6,7 @@ type of its own, as in a worksheet, a column has Python objects, which are read 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,7 @@ SHOWN = 10
 
 def chosen_names(header: Sequence[str], wanted: Wanted) -> list[str]:
     """The columns that are read: those that are wanted, as far as there is exactly one of that name."""
-    once = [name for name in header if header.count(name) == 1]
+    once = [name for name, times in Counter(header).items() if times == 1]
     return once if wanted.columns is None else [name for name in once if name in wanted.columns]
 
 

@@ -35,11 +35,11 @@ class DataSource:
     query: str = ""  # of a database, instead of a table
 
     @classmethod
-    def parse(cls, text: str, query: str = "") -> Self:
-        """The source that a text names."""
+    def parse(cls, text: str, query: str = "", argument: str = "") -> Self:
+        """The source that a text names; `argument` is what errors begin with."""
         if URL.match(text) and not query and (asked := QUERY.search(text)):
             text, query = text[: asked.start()], text[asked.end() :]
-        refuse_secrets(text)
+        refuse_secrets(text, argument)
         if URL.match(text):
             location, _, table = text.partition("#")
             return cls(location, table, query)
@@ -100,12 +100,12 @@ def sources_of(arguments: Sequence[str], tables: Sequence[str], argument: str) -
     if list(tables) == [""]:
         if len(arguments) != 1:
             raise SchemaError(f"{argument}: there is one table; got {len(arguments)} sources; give one FILE")
-        return {"": DataSource.parse(arguments[0])}
+        return {"": DataSource.parse(arguments[0], argument=argument)}
     known = ", ".join(tables)
     found: dict[str, DataSource] = {}
     for text in arguments:
         name, written = named_source(text)
-        source = DataSource.parse(written)
+        source = DataSource.parse(written, argument=argument)
         if name not in tables or name in found:
             got = f"{name}={source.words}" if name else source.words
             raise SchemaError(f"{argument}: must be NAME=FILE, once for each of the tables {known}; got {got!r}")

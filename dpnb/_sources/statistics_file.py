@@ -7,9 +7,11 @@ empty texts.
 
 from __future__ import annotations
 
+import codecs
 import re
 import warnings
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,12 +19,22 @@ import numpy as np
 from dpnb._backends.reading import USUAL, Wanted
 from dpnb._sources.columns import chosen_names, table_of_arrow
 from dpnb._sources.source import DataSource
+from dpnb.errors import SchemaError
 from dpnb.schema import Categories, Text, text_of
 
 if TYPE_CHECKING:
     from dpnb._backends.source_table import SourceTable
 
 DAY = 86_400.0
+
+BYTES = "ISO-8859-1"
+"""The encoding in which any bytes are a text: ReadStat raises at a text that is not in the encoding of its file."""
+
+OTHER_NAMES = {"BIG-5": "big5", "WINDOWS-936": "gbk"}
+"""Names of encodings that Python does not know."""
+
+OLD_STATA = re.compile(rb"[\x68-\x75]|<stata_dta><header><release>117")
+"""How a file of Stata 13 or earlier begins, which has no Unicode."""
 
 Dating = tuple[tuple[tuple[re.Pattern[str], float], ...], np.datetime64]
 """Formats of dates with the seconds of the unit in which they are stored, and the point in time of the number 0."""
@@ -63,22 +75,45 @@ def reader(function: str, dating: Dating) -> Callable[[DataSource, Wanted], Sour
             warnings.simplefilter("ignore")
             _, about = load(path, metadataonly=True, encoding=encoding)
             names = chosen_names(about.column_names, wanted)
-            # Without its dates, of which one beyond the year 9999 raises.
-            frame, _ = load(path, usecols=names, encoding=encoding, disable_datetime_conversion=True)
+            codec = encoding or _codec_of(about.file_encoding or _unstated(source.path))
+            as_stored = {name: name.encode(codec).decode(BYTES) for name in names}
+            # Without its dates, of which one beyond the year 9999 raises, and its texts as bytes, for the same reason.
+            frame, _ = load(path, usecols=[*as_stored.values()], encoding=BYTES, disable_datetime_conversion=True)
         columns = {}
         for name in names:
             labels = about.variable_value_labels.get(name, {})
             columns[name] = _column(
-                frame.pop(name).to_numpy(),
+                frame.pop(as_stored[name]).to_numpy(),
                 about.readstat_variable_types[name],
                 _seconds(dating, about.original_variable_types[name]),
                 labels if _by_label(wanted, name) else {},
+                codec,
             )
             if name == wanted.unit:
                 columns[name] = _identifiers(columns[name])
         return table_of_arrow(pa.table(columns), about.column_names, wanted, [wanted.unit or ""])
 
     return read
+
+
+def _unstated(path: Path) -> str:
+    """The encoding of the texts of a file that does not state it."""
+    with path.open("rb") as file:
+        return "cp1252" if OLD_STATA.match(file.read(100)) else "utf-8"
+
+
+def _codec_of(stated: str) -> str:
+    """The encoding that a file states, by the name that it has in Python."""
+    name = OTHER_NAMES.get(stated.upper(), stated)
+    try:
+        codecs.lookup(name)
+    except LookupError:
+        name = ""
+    if not name:
+        raise SchemaError(
+            f"is in the encoding {stated}, which Python does not know; write encoding = with another name"
+        )
+    return name
 
 
 def _by_label(wanted: Wanted, name: str) -> bool:
@@ -96,14 +131,15 @@ def _seconds(dating: Dating, written: str | None) -> tuple[float, float] | None:
     return next(((unit, begin) for pattern, unit in formats if pattern.fullmatch(written or "")), None)
 
 
-def _column(values: Any, stored: str, seconds: tuple[float, float] | None, labels: Mapping[Any, str]) -> Any:
+def _column(
+    values: Any, stored: str, seconds: tuple[float, float] | None, labels: Mapping[Any, str], codec: str
+) -> Any:
     """A column as an Arrow array."""
     import pyarrow as pa
 
     if stored.startswith("string"):
-        named = labels or {}
-        texts = [named.get(value, value) or None if isinstance(value, str) else None for value in values]
-        return pa.array(texts, pa.string())
+        read = (_decoded(value, codec) for value in values)
+        return pa.array([None if text is None else labels.get(text, text) for text in read], pa.string())
     numbers = np.asarray(values, np.float64)
     if seconds is not None:
         unit, begin = seconds
@@ -118,6 +154,14 @@ def _column(values: Any, stored: str, seconds: tuple[float, float] | None, label
         return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), pa.array(texts, pa.string()))
     array = pa.array(numbers, mask=np.isnan(numbers))
     return array.cast(pa.int64()) if stored.startswith("int") else array
+
+
+def _decoded(value: Any, codec: str) -> str | None:
+    """A text of which the bytes were read; None for an empty one, and one that is not in its encoding."""
+    try:
+        return (value.encode(BYTES).decode(codec) or None) if isinstance(value, str) else None
+    except UnicodeDecodeError:
+        return None
 
 
 def _identifiers(column: Any) -> Any:

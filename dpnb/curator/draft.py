@@ -114,7 +114,7 @@ def draft(tables: Sequence[str], output: str | None = None) -> Draft:
 
 
 MOST = Fraction(19, 20)
-"""Share of the values that have the type that is proposed, so that no single row decides it."""
+"""Share of the values that have the type that is proposed: a few odd values decide it only at the threshold."""
 
 ALL_BUT_ODD = Fraction(999, 1000)
 """Share of the numbers that are whole if whole numbers are proposed, which rounds all others."""
@@ -166,7 +166,7 @@ def _share(chosen: NDArray[np.bool_], counts: NDArray[np.int64]) -> Fraction:
 def _sources(arguments: Sequence[str]) -> dict[str, DataSource]:
     """The source of each table, by name; the name of a single table is empty."""
     if len(arguments) == 1 and (not named_source(arguments[0])[0] or Path(arguments[0]).exists()):
-        return {"": DataSource.parse(arguments[0])}
+        return {"": DataSource.parse(arguments[0], argument="table")}
     sources: dict[str, DataSource] = {}
     for argument in arguments:
         name, source = named_source(argument)
@@ -175,7 +175,7 @@ def _sources(arguments: Sequence[str]) -> dict[str, DataSource]:
                 f"table: each of several tables must be NAME=FILE, with different names; got {argument!r}; write for "
                 "example visits=visits.parquet"
             )
-        sources[name] = DataSource.parse(source)
+        sources[name] = DataSource.parse(source, argument="table")
     return sources
 
 

@@ -40,7 +40,7 @@ def with_snapshots(
         log("snapshot_begun", table=settings.name, version=snapshot.version, sources=named)
     if snapshot.take(databases, declared.wanted, f"{settings.place}: data"):
         log("snapshot_taken", table=settings.name, version=snapshot.version)
-    return {**sources, **snapshot.files(databases, declared.wanted)}, snapshot.taken_at()
+    return {**sources, **snapshot.files(databases, declared.wanted)}, snapshot.taken_at(databases)
 
 
 def _sources(settings: TableSettings, declared: PrivateTables) -> tuple[dict[str, DataSource], dict[str, DataSource]]:
@@ -87,7 +87,7 @@ def take_next(path: str, name: str | None, version: str) -> Refreshed:
     return Refreshed(
         stated.path,
         tuple(f"{key}={file.words}" if key else file.words for key, file in files.items()),
-        f"The snapshot of version {version!r} is in {snapshot.folder}, taken at {snapshot.taken_at()}.\n"
+        f"The snapshot of version {version!r} is in {snapshot.folder}, taken at {snapshot.taken_at(databases)}.\n"
         f"{stated.path} declares it now; the service goes on with the version that it has until it is restarted.\n"
         "Until then bounds, dates and categories may still be changed in it without another version.\n",
     )

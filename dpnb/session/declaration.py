@@ -125,7 +125,7 @@ class Declaration(TomlFile):
             from dpnb._sources.reading import read_tables  # imported when first used, since it imports pandas
 
             declared = self.located(lambda: PrivateTables.of_arguments(arguments, several=self.several))
-            sources = {name: DataSource.parse(source) for name, source in named.items()}
+            sources = {name: DataSource.parse(source, argument="table") for name, source in named.items()}
             unread.tables = {**unread.tables, **read_tables(sources, "table", declared.wanted)}
         return self.located(lambda: make(unread, **arguments))
 

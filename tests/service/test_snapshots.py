@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from dpnb.__main__ import main
@@ -22,6 +23,8 @@ from dpnb.errors import InvalidValueError, LedgerError, SchemaError
 from dpnb.service.configuration.settings import TableSettings, read_settings
 from dpnb.service.curation.rows import words_of
 from dpnb.service.opening import OpenTable, open_table
+from dpnb.session.session import Session
+from service.served import Served, run_served
 
 DECLARATION = """\
 name = "visits"
@@ -33,6 +36,9 @@ budget = { epsilon = 1.0, delta = 1e-6 }
 [schema]
 age = { type = "bounded", low = 0, high = 100 }
 """
+
+
+QUERY = '{ source = "sqlite:///hospital.db", query = "select * from visits where age > 20" }'
 
 
 def fill(file: Path, ages: list[object]) -> None:
@@ -137,6 +143,30 @@ def test_a_lost_or_changed_snapshot_is_refused_until_there_is_a_new_version(fold
         count(folder)
     declare(folder, '"2026"', '"2027"')
     assert count(folder) == pytest.approx(300, abs=60)
+
+
+@pytest.mark.parametrize("data", ['"sqlite:///hospital.db#others"', '"sqlite:///clinic.db#visits"', QUERY])
+@pytest.mark.parametrize("used", [True, False])
+def test_a_version_with_a_snapshot_has_no_other_table(folder: Path, data: str, used: bool) -> None:
+    first = count(folder)
+    if not used:  # as after a crash between the snapshot and the ledger
+        (folder / "visits.dpnb").unlink()
+    settings = folder / "curator.toml"
+    named = settings.read_text()
+    settings.write_text(named.replace('"sqlite:///hospital.db#visits"', data))
+    with pytest.raises(SchemaError, match="is of another database, table or query"):
+        count(folder)
+    (folder / "moved").mkdir()
+    settings.write_text(named.replace("hospital.db", "moved/hospital.db"))
+    assert (count(folder) == first) == used
+
+
+def test_a_file_without_its_origin_is_no_snapshot(folder: Path) -> None:
+    count(folder)
+    (file,) = (folder / "visits.dpnb-snapshots").rglob("*.parquet")
+    pq.write_table(pq.read_table(file).replace_schema_metadata(None), file)
+    with pytest.raises(SchemaError, match="or it is damaged"):
+        count(folder)
 
 
 def test_a_column_is_added_to_a_version_with_a_snapshot_by_a_new_version_alone(folder: Path) -> None:
@@ -325,3 +355,23 @@ def test_a_password_in_the_settings_is_refused_and_not_repeated(
         output = capsys.readouterr()
         assert "password" in output.err
         assert "hunter2" not in output.out + output.err
+
+
+def test_nobody_is_told_over_the_service_where_a_table_is(folder: Path) -> None:
+    count(folder)
+    (file,) = (folder / "visits.dpnb-snapshots").rglob("*.parquet")
+    session = Session.from_toml(folder / "visits.toml", file)
+    told: dict[str, str] = {}
+
+    async def scenario(served: Served) -> None:
+        assert (await served.post(served.count("1"))).status_code == 200
+        for person in (served, served.of("kim", "auditor"), served.of("carl", "curator")):
+            for path in ("", "/rows", "/audit", "/plan", "/state"):
+                reply = await person.get(f"/v3/tables/people{path}")
+                if reply.status_code == 200:
+                    told[f"{path} of {person.token}"] = reply.text
+
+    run_served(folder, scenario, session)
+    assert sum("2026" in text for text in told.values()) > 3
+    for where, text in told.items():
+        assert not any(part in text for part in ("hospital", "sqlite", "snapshots", str(folder))), where

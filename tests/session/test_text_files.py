@@ -424,7 +424,10 @@ def test_how_a_table_is_read_belongs_to_a_version(tmp_path: Path) -> None:
     [
         ("separator", ["", ";;", '"', "\n", "\r", "\0", None, 1]),
         ("decimal", ["", ";", "..", None, "·"]),
-        ("encoding", ["", "latin-11", "utf-16", "utf-7", "cp037", "base64", "unicode_escape", "\0", None, 8]),
+        (
+            "encoding",
+            ["", "latin-11", "utf-16", "utf-7", "iso2022_kr", "cp037", "base64", "unicode_escape", "\0", None, 8],
+        ),
     ],
 )
 def test_other_dialects_are_refused(name: str, values: list[Any], tmp_path: Path) -> None:
@@ -465,6 +468,6 @@ def write_people(folder: Path) -> Path:
 
 @pytest.mark.parametrize("source", [1, None, b"a.csv", "none.csv", "https://a:sekret@b/c.csv"])
 def test_read_table_refuses_what_is_no_table(source: Any) -> None:
-    with pytest.raises(SchemaError, match=r"^source: must be") as refused:
+    with pytest.raises(SchemaError, match=r"^source: must (be|have no password)") as refused:
         dpnb.read_table(source)
     assert "sekret" not in str(refused.value)

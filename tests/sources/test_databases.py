@@ -14,15 +14,19 @@ from typing import Any
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import sqlalchemy
 
 import databases
 from dpnb import Bounded, Categories, Dates, Text
 from dpnb.__main__ import main
-from dpnb._backends.reading import Wanted
+from dpnb._backends.memory.prepare.prepared_table import prepare
+from dpnb._backends.reading import Reading, Wanted
+from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb._sources.databases.reading import connected, read_database
 from dpnb._sources.databases.snapshots import TableSnapshot
+from dpnb._sources.reading import read_tables
 from dpnb._sources.source import DataSource
 from dpnb.errors import SchemaError
 from dpnb.service.configuration.settings import read_settings
@@ -76,6 +80,7 @@ MARIADB = (
     (
         "(3, 99999999999999999999999999999999999, '0000-00-00', '2024-00-00 00:00:00', 'NaN', '\\\\')",
         "(4, 1e-30, '9999-12-31', '0000-01-01 00:00:00', '1', repeat('9', 5000))",
+        "(5, 1, null, null, convert(_ucs2 x'D800' using utf8mb4), convert(_ucs2 x'D800' using utf8mb4))",
         "(12345678901234567890, -0.0, null, '1000-01-01 00:00:00', '1e999', char(0))",
     ),
 )
@@ -151,6 +156,56 @@ def plainly_read(database: Database) -> Any:
         engine.dispose()
 
 
+SAME = {
+    "n": Bounded(-1e18, 1e18, outside="drop"),
+    "r": Categories([0.1, 1, 2.5, -7]),
+    "k": Categories(["a", "a ", "A", "é"]),
+    "d": Dates("0900-01-01", "2999-12-31"),
+    "t": Dates("1900-01-01", "2100-01-01"),
+    "x": Text(),
+}
+VALUES = (
+    (2**53 + 1, "0.10", "a", "2020-02-29", "2020-01-01 00:00:00.123456", "x"),
+    (2**63 - 1, "2.50", "A", "2999-12-31", "1969-12-31 23:59:59", " x"),
+    (-9, "1.00", "a ", "0999-01-01", None, "x "),
+    (0, "-0.00", "e\u0301", None, "2038-01-19 03:14:08", "007"),
+    (None, None, None, "1582-10-10", "2020-01-01 12:00:00", "1e3"),
+)
+
+
+def test_a_database_its_snapshot_and_a_parquet_file_have_the_same_values(database: Database, tmp_path: Path) -> None:
+    columns = [pa.array(values) for values in zip(*VALUES, strict=True)]
+    types = (pa.int64(), pa.decimal128(10, 2), pa.string(), pa.date32(), pa.timestamp("us"), pa.string())
+    numbered = {name: column.cast(kind) for name, column, kind in zip(SAME, columns, types, strict=True)}
+    table = {"who": pa.array([*map(str, range(len(VALUES)))]), **numbered}
+    pq.write_table(pa.table(table), tmp_path / "a.parquet", row_group_size=2)
+    pq.write_table(pa.table({**table, "k": table["k"].dictionary_encode()}), tmp_path / "b.parquet")
+    rows = (
+        ", ".join("null" if value is None else f"'{value}'" if isinstance(value, str) else str(value) for value in row)
+        for row in VALUES
+    )
+    database.execute(
+        f"drop table if exists v; create table v (who varchar(9), n bigint, r decimal(10, 2), k varchar(9), d date, "
+        f"t {'datetime' if database.create is MARIADB[0] else 'timestamp'}(6), x text); "
+        f"insert into v values {', '.join(f'({who}, {row})' for who, row in enumerate(rows))}"
+    )
+    wanted, source = Wanted(SAME, "who", Reading.declared(["-9", "x "])), DataSource(database.url, "v")
+    snapshot = TableSnapshot(str(tmp_path / "v.dpnb"), "1")
+    snapshot.take({"": source}, {"": wanted}, "data")
+    kept = snapshot.files({"": source}, {"": wanted})[""]
+    files = [DataSource(str(tmp_path / "a.parquet")), DataSource(str(tmp_path / "b.parquet"))]
+    first, *others = (counted(one, wanted) for one in (*files, kept, source))
+    assert others == [first] * 3
+
+
+def counted(source: DataSource, wanted: Wanted) -> list[list[Any]]:
+    """What the values of a table count as."""
+    found = prepare(read_tables({"": source}, "data", {"": wanted})[""], SAME, PrivacyUnit())
+    texts = {name: [*codes, None] for name, codes in found.texts.items()}
+    columns = {**found.numbers, **found.codes}
+    return [[texts[name][value] if name in texts else str(value) for value in columns[name].tolist()] for name in SAME]
+
+
 @pytest.mark.parametrize(("encoding", "expected"), [("SQL_ASCII", [None, "é"]), ("LATIN1", ["ÿ", "Ã©"])])
 @pytest.mark.databases
 @pytest.mark.slow
@@ -168,6 +223,19 @@ def test_texts_of_a_database_in_another_encoding_are_read_one_by_one(
     source = DataSource(postgres.url.removesuffix("test") + name, "notes")
     read = read_database(source, Wanted({"x": Text()}))
     assert [None if pd.isna(text) else text for text in read["x"]] == expected
+
+
+def test_names_have_any_characters(database: Database) -> None:
+    table, column = ('we`ird "%s %% t', "é %(a)s :x {} %")
+    if database.create is MARIADB[0]:
+        names = ["`" + name.replace("`", "``") + "`" for name in (table, column)]
+    else:
+        names = ['"' + name.replace('"', '""') + '"' for name in (table, column)]
+    database.execute(
+        f"drop table if exists {names[0]}; create table {names[0]} (who int, {names[1]} int);"
+        f"insert into {names[0]} values (1, 2)"
+    )
+    assert database.read(Wanted({column: Bounded(0, 9)}), table)[column].tolist() == [2]
 
 
 # --- what is refused, and in which words ------------------------------------------------------------------------------
@@ -235,6 +303,10 @@ def test_a_row_that_makes_the_curators_own_query_fail_is_not_quoted(postgres: Da
         "postgresql://reader:hunter2",
         "postgresql://db.example.org/hospital?password=hunter2#visits",
         "mysql://db.example.org/hospital?passwd=hunter2#visits",
+        "mysql://db.example.org/hospital?pass=hunter2#visits",
+        "postgresql://db.example.org/hospital?%70assword=hunter2#visits",
+        "postgresql://db.example.org/hospital#visits?password=hunter2",
+        "mssql+pyodbc:///?odbc_connect=DRIVER%3DODBC%3BUID%3Dana%3BPWD%3Dhunter2#visits",
     ],
 )
 def test_a_password_in_a_url_is_refused_and_not_repeated(url: str) -> None:

@@ -13,13 +13,13 @@ import json
 import os
 import shutil
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from tempfile import mkdtemp
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from dpnb._backends.reading import Wanted
 from dpnb._sources.databases.driver import DatabaseReader
@@ -55,21 +55,23 @@ class TableSnapshot:
         return self.folder.is_dir()
 
     def files(self, sources: Mapping[str, DataSource], wanted: Mapping[str, Wanted]) -> dict[str, DataSource]:
-        """Its files, by the names of their tables; refused if one has not what is wanted."""
-        found = {name: self.folder / f"{_file_name(name)}.parquet" for name in sources}
+        """Its files, by the names of their tables; refused if one has not what is wanted, or is of another table."""
+        found = self._files(sources)
         for name, file in found.items():
-            names = _columns(file)
+            names, origin = _described(file)
             missing = [column for column in wanted[name].columns or () if column not in names]
-            if missing or not names:
-                what = (
-                    f"was taken without the column {missing[0]!r}"
-                    if names
-                    else f"lacks {str(file)!r}, or it is damaged"
-                )
-                raise SchemaError(
-                    f"version: must be changed, since the snapshot of {self.version!r} {what}; give another version, "
-                    "for which the database is read again"
-                )
+            if not names:
+                fault = f"lacks {str(file)!r}, or it is damaged"
+            elif any(origin[key] != value for key, value in _selected(sources[name]).items()):
+                fault = "is of another database, table or query than data names now"
+            elif missing:
+                fault = f"was taken without the column {missing[0]!r}"
+            else:
+                continue
+            raise SchemaError(
+                f"version: must be changed, since the snapshot of {self.version!r} {fault}; give another version, for "
+                "which the database is read again"
+            )
         return {name: DataSource(str(file)) for name, file in found.items()}
 
     def take(self, sources: Mapping[str, DataSource], wanted: Mapping[str, Wanted], argument: str) -> bool:
@@ -93,24 +95,30 @@ class TableSnapshot:
                 shutil.rmtree(made, ignore_errors=True)
         return True
 
-    def taken_at(self) -> str:
-        """When it was taken, in UTC."""
-        import pyarrow.parquet as pq
+    def taken_at(self, names: Iterable[str]) -> str:
+        """When it was taken, in UTC; of these tables, whose `files` are there."""
+        return str(max(_described(file)[1]["taken"] for file in self._files(names).values()))
 
-        times = [json.loads((pq.read_schema(file).metadata or {})[ORIGIN])["taken"] for file in self.folder.iterdir()]
-        return str(max(times))
+    def _files(self, names: Iterable[str]) -> dict[str, Path]:
+        return {name: self.folder / f"{_file_name(name)}.parquet" for name in names}
 
 
-def _columns(file: Path) -> list[str]:
-    """The columns of a file; none if it is not there or damaged."""
+def _described(file: Path) -> tuple[list[str], dict[str, str]]:
+    """The columns of a file, and where and when it was read; no columns if it is not there or damaged."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        names: list[str] = pq.read_schema(file).names
-    except (OSError, pa.ArrowException):
-        return []
-    return names
+        schema = pq.read_schema(file)
+        return schema.names, json.loads(schema.metadata[ORIGIN])
+    except (OSError, pa.ArrowException, TypeError, KeyError, ValueError):
+        return [], {}
+
+
+def _selected(source: DataSource) -> dict[str, str]:
+    """What is read of a database, which may move to another machine or folder."""
+    database = PurePosixPath(urlsplit(source.location).path).name
+    return {"database": database, "table": source.table, "query": source.query}
 
 
 def _write_all(folder: Path, sources: Mapping[str, DataSource], wanted: Mapping[str, Wanted], argument: str) -> None:
@@ -133,7 +141,8 @@ def _write(file: Path, connection: DatabaseReader, source: DataSource, wanted: W
     import pyarrow.parquet as pq
 
     selected = connection.select(source, wanted)
-    origin = {"source": source.words, "query": source.query, "taken": datetime.now(UTC).isoformat(timespec="seconds")}
+    taken = datetime.now(UTC).isoformat(timespec="seconds")
+    origin = {"source": source.words, "taken": taken, **_selected(source)}
     schema = selected.schema.with_metadata({ORIGIN: json.dumps(origin).encode()})
     with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE_FILE), "wb") as opened:
         with pq.ParquetWriter(opened, schema, compression="zstd") as writer:

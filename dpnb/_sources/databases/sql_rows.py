@@ -26,8 +26,12 @@ from dpnb.schema import Bounded, Dates, encodable, text_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from sqlalchemy import CursorResult
 
 ROWS_AT_ONCE = 2**15
+
+BYTES = "latin-1"
+"""The encoding in which any bytes are a text."""
 
 MYSQL = ("SET time_zone = '+00:00'", "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
 
@@ -62,7 +66,7 @@ class SqlReader:
 
         scheme, colon, rest = with_credentials(location).partition("://")
         url = sqlalchemy.make_url(f"{DRIVERS.get(scheme.lower(), scheme)}{colon}{rest}")
-        self._backend = url.get_backend_name()
+        self._backend, self._is_pymysql = url.get_backend_name(), url.get_driver_name() == "pymysql"
         self._tells = self._backend in ("mysql", "mariadb")  # the types of columns
         if self._backend == "sqlite":  # which would otherwise make a missing file
             url = url.set(database=f"file:{quote(url.database or '')}").update_query_dict({"mode": "ro", "uri": "true"})
@@ -80,7 +84,7 @@ class SqlReader:
         """See `DatabaseReader`."""
         import pyarrow as pa
 
-        quoted = self._engine.dialect.identifier_preparer.quote_identifier
+        quoted = self._quoted
         relation = relation_of(source, quoted)
         described = attempt(
             COLUMNS, lambda: self._described(selection(self._every(source, quoted), relation, " WHERE 1 = 0"))
@@ -91,9 +95,10 @@ class SqlReader:
             if every.count(name) != 1:
                 refuse_absent(name, every)
         types = {name: code for name, code in described if name in names}
-        converters = [_converter(name, types[name], wanted) for name in names]
+        text = _text_of_bytes if self._is_pymysql else _text
+        converters = [_converter(name, types[name], wanted, text) for name in names]
         columns = ", ".join(map(quoted, names))
-        result = attempt(ROWS, lambda: self._connection.exec_driver_sql(selection(columns, relation)))
+        result = attempt(ROWS, lambda: self._rows(selection(columns, relation)))
         schema = pa.schema([(name, convert([]).type) for name, convert in zip(names, converters, strict=True)])
         parts = batches_of(iter(partial(result.fetchmany, ROWS_AT_ONCE), []))
         untyped = frozenset(name for name in names if wanted.schema is None and types[name] not in MYSQL_TYPES)
@@ -116,6 +121,23 @@ class SqlReader:
         )
         return ", ".join(quoted(name) for (name,) in rows.all()) or "*"  # which says why there is none
 
+    def _quoted(self, name: str) -> str:
+        dialect = self._engine.dialect
+        text: str = dialect.identifier_preparer.quote_identifier(name)
+        # Where a percent sign would be a parameter, two stand for one; statements have no parameters here.
+        return text.replace("%%", "%") if dialect.paramstyle in ("format", "pyformat") else text
+
+    def _rows(self, statement: str) -> CursorResult[Any]:
+        """The rows of a statement; of pymysql, which raises at a text that is not UTF-8, with the bytes of texts."""
+        if not self._is_pymysql:
+            return self._connection.exec_driver_sql(statement)
+        driver: Any = self._connection.connection.driver_connection
+        usual, driver.encoding = driver.encoding, BYTES
+        try:
+            return self._connection.exec_driver_sql(statement.encode().decode(BYTES))
+        finally:
+            driver.encoding = usual
+
     def _described(self, statement: str) -> list[tuple[str, int]]:
         """The names of columns and what is known of their types."""
         with self._connection.exec_driver_sql(statement) as result:
@@ -123,7 +145,9 @@ class SqlReader:
             return [(str(name), code if self._tells else UNKNOWN) for name, code, *_ in description]
 
 
-def _converter(name: str, code: int, wanted: Wanted) -> Callable[[Sequence[Any]], pa.Array]:
+def _converter(
+    name: str, code: int, wanted: Wanted, text: Callable[[Any], str | None]
+) -> Callable[[Sequence[Any]], pa.Array]:
     """What makes an Arrow array of the values of a column; refuses a type that cannot match the declared one."""
     kind, column = MYSQL_TYPES.get(code), (wanted.schema or {}).get(name)
     if column is not None:
@@ -133,14 +157,14 @@ def _converter(name: str, code: int, wanted: Wanted) -> Callable[[Sequence[Any]]
             raise SchemaError(
                 f"privacy_unit {name!r}: must not be a column of floating-point numbers; give a query that casts it"
             )
-        return partial(_texts, of=_text)
+        return partial(_texts, of=text)
     if isinstance(column, Bounded) or (column is None and kind in NUMBERS):
         return numbers
     if kind == "dates or times":
         return partial(_dates, code=code)
     if isinstance(column, Dates):
         return partial(_texts, of=_moment)
-    return partial(_texts, of=_text)
+    return partial(_texts, of=text)
 
 
 def _literal(text: str) -> str:
@@ -194,6 +218,11 @@ def _text(value: Any) -> str | None:
         return None
 
 
+def _text_of_bytes(value: Any) -> str | None:
+    """A text of which the bytes were read; None if it is not UTF-8, as a half of a pair of UTF-16."""
+    return _decoded(value.encode(BYTES)) if type(value) is str else _text(value)
+
+
 def _moment(value: Any) -> str | None:
     """A date or a time as the text that it is in ISO 8601."""
     if isinstance(value, date):
@@ -202,7 +231,7 @@ def _moment(value: Any) -> str | None:
 
 
 def _decoded(value: bytes) -> str | None:
-    """A text of SQLite, which stores any bytes as one; None if it is not UTF-8."""
+    """A text of SQLite or MariaDB, which store any bytes as one; None if it is not UTF-8."""
     try:
         return value.decode()
     except UnicodeDecodeError:

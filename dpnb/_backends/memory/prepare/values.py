@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from functools import partial
 from typing import Any
 
@@ -229,6 +230,8 @@ def _code(value: Any, known: CategoryValues) -> int:
         value = value_of(value)
         if isinstance(value, TIMES):
             return -1
+        if isinstance(value, Decimal) and value != value.to_integral_value():
+            value = float(value)  # to which a declared number is rounded too
         return known.texts.get(value, -1) if isinstance(value, str) else known.numbers.get(value, -1)
     except Exception:  # noqa: BLE001  (not hashable, or an unusual object: it is not a category)
         return -1
