@@ -17,6 +17,7 @@ from dpnb.service.access.tokens import Role, new_token
 from dpnb.service.monitoring.metrics import FOLLOWED, Metrics
 from dpnb.service.served import Rules
 from service.cockpits import ORIGIN, Opened, built, run_cockpit
+from service.served import run_in_loop
 
 __all__ = ["built"]
 pytestmark = pytest.mark.usefixtures("built")
@@ -95,6 +96,6 @@ def test_a_ledger_that_cannot_be_read_hides_no_figure_of_another_table() -> None
     metrics = Metrics()
     for table, read in (("lost", lost), ("people", lambda: 0.5)):
         metrics.follow(table, dict.fromkeys(FOLLOWED, read))
-    text = bytes(asyncio.run(metrics.reply()).body).decode()
+    text = bytes(run_in_loop(metrics.reply()).body).decode()
     assert 'dpnb_headroom{table="lost"} NaN' in text
     assert 'dpnb_headroom{table="people"} 0.5' in text
