@@ -221,6 +221,11 @@ def engine_table(
     All rows of a unit: those that count are chosen by `dpnb._backends.lazy.row_limits`.  Raises `SchemaError` if a
     column is missing, or has a type that cannot hold what the schema declares.
     """
+    if len(schema) > engine.most_columns:
+        raise SchemaError(
+            f"schema: must have at most {engine.most_columns} columns of a table in {engine.label}; got {len(schema)}; "
+            "declare those that are asked about"
+        )
     frame = engine.opened(native)
     types = frame.collect_schema()
     for name in [*schema, *([unit.column] if unit.column else [])]:

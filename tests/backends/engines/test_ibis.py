@@ -24,6 +24,7 @@ from contracts.engines import QUESTIONS, SCHEMA, TABLE, UNITS, compiled, same
 from dpnb._backends import MemoryBackend, opened
 from dpnb._backends.lazy.engines.postgresql import PostgreSQL
 from dpnb._backends.lazy.engines.sqlite import SQLite
+from dpnb.errors import SchemaError
 from dpnb.session.snapshot import snapshot
 
 VISITS = pd.DataFrame({"who": np.arange(60) // 3, "x": np.arange(60) % 7 * 1.0})
@@ -142,6 +143,14 @@ def test_many_columns_and_edges_are_no_deep_query(in_sqlite: SQLiteTables) -> No
         return made.frame.groupby(dpnb.cut(made.frame["x"], edges)).size().release(mu=1).estimate
 
     assert np.array_equal(counts(in_sqlite.table(kinds_of(wide), rows_of(wide))), counts(wide))
+
+
+def test_more_columns_than_a_query_is_planned_for_are_refused(in_sqlite: SQLiteTables) -> None:
+    names = [f"x{place}" for place in range(121)]
+    table = in_sqlite.table({"who": "integer", **dict.fromkeys(names, "real")}, [[1, *names]])
+    arguments = {"privacy_unit": "who", "max_rows_per_unit": 2, "budget": dpnb.Budget.gdp(1), "ledger": ":memory:"}
+    with pytest.raises(SchemaError, match=r"^schema: must have at most 120 columns of a table in SQLite; got 121;"):
+        dpnb.Session(table, name="wide", schema=dict.fromkeys(names, dpnb.Bounded(0, 1)), **arguments)
 
 
 ODD = ['a"b', "it's", "back\\slash", "100%s", "{i}", "{0}", ":k", "?", "m;--", "two\nlines", "e\u0301", "$1"]

@@ -7,6 +7,7 @@ No value of a row may make an operation fail: the engine's error message would q
 
 from __future__ import annotations
 
+import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -84,6 +85,8 @@ class Engine(ABC):
     machine; None for an engine that distributes them."""
     summed_as: type[nw.Int64 | nw.Int128] | None = None
     """The type of integers whose sums have more than 64 bits, so that they cannot overflow; None if there is none."""
+    most_columns = math.inf
+    """Declared columns of a table: a query of more is not known to be planned in time, or at all."""
     has_settings = False
     """Whether the user can change settings or functions of the engine so that a query means something else."""
     keeps = True
