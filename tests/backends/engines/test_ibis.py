@@ -66,7 +66,7 @@ def test_duckdb_through_ibis_is_the_engine_duckdb() -> None:
     connection = ibis.duckdb.connect()
     connection.con.register("given", TABLE)
     connection.raw_sql("create table people as select * from given")
-    table = connection.table("people").mutate(x=ibis._.x + 0.0)
+    table = connection.table("people")
     here = MemoryBackend.read({"": TABLE}, {"": SCHEMA}, {"": UNITS["text"]})
     there = opened({"": table}, {"": SCHEMA}, {"": UNITS["text"]})
     for name in ("by two", "quantiles", "found pairs", "lookup", "day of year"):
@@ -74,6 +74,8 @@ def test_duckdb_through_ibis_is_the_engine_duckdb() -> None:
             same(query, here, there)
     made = dpnb.Session(table, name="a", budget=dpnb.Budget.gdp(1), schema=dict(SCHEMA), ledger=":memory:")
     assert snapshot(made).engine == "DuckDB"
+    with pytest.raises(SchemaError, match=r"^table: must be a table of the database, .* got Cast, Divide;"):
+        opened({"": table.mutate(x=1 / ibis._.x.cast("int64"))}, {"": SCHEMA}, {"": UNITS["text"]})
 
 
 def test_a_table_of_sqlite_gives_the_same_answer(in_sqlite: SQLiteTables) -> None:

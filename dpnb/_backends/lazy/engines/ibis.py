@@ -32,6 +32,10 @@ def engine_of(tables: Mapping[str, Any]) -> tuple[Engine, dict[str, Any]]:
             "for some rows, or round otherwise; write the table to Parquet and pass that"
         )
     if backend.name == "duckdb":
+        from dpnb._backends.lazy.engines.guarded_sql import refuse_failing  # imported when first used
+
+        for table in tables.values():
+            refuse_failing(table)
         return ENGINES[nw.Implementation.DUCKDB], {
             name: backend.con.sql(table.compile()) for name, table in tables.items()
         }
