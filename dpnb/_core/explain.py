@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 from typing import Any
 
-from dpnb._core.accountant import participation
+from dpnb._core.accountant.participation import filter_description, participation_description
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.core import SessionCore
 from dpnb._core.history.cost_text import cost_text
@@ -44,7 +44,7 @@ def of_session(core: SessionCore, spent: str, mechanisms: list[dict[str, Any]]) 
         ("the filter", _enforcement(account, spent) if guarantee.has_budget else NOTHING_REFUSED.format(spent)),
     ]
     facts.append(("the table", describe_engine(core.tables.engine)))
-    takes_part = participation.participation_description(account)
+    takes_part = participation_description(account)
     if takes_part is not None:
         facts.append(("participation", takes_part))
     reading = account.paused
@@ -97,7 +97,7 @@ def _enforcement(account: Accountant, spent: str) -> str:
         "any query that exceeds the budget, before any row is read, and a refusal costs nothing."
     )
     if filter_.is_individual:
-        enforcement = f"It does so {participation.filter_description(filter_)}. Spent at most: {spent}."
+        enforcement = f"It does so {filter_description(filter_)}. Spent at most: {spent}."
     return f"{filter_.label} enforces the guarantee ({filter_.theorem}). {enforcement}"
 
 

@@ -27,7 +27,7 @@ import msgspec
 from dpnb._backends.memory.prepare.prepared_table import units_named
 from dpnb._backends.memory.prepare.values import time_name
 from dpnb._core.accountant.accountant import Accountant
-from dpnb._core.history import launch_text
+from dpnb._core.history.launch_text import row_in_words
 from dpnb._core.history.log import gdp_of
 from dpnb._core.ledger_metadata import LedgerMetadata
 from dpnb._core.pricing.query_state import plan_of, request_of
@@ -277,7 +277,7 @@ def _entries(paid: list[tuple[UnitChargeRecord, Accountant]], budget: Fraction) 
 def _entry(paid: UnitChargeRecord, tracked: Fraction, worst_case: Fraction) -> StatementEntry:
     charge = paid.charge
     if charge.launch is not None or charge.result is not None:
-        query = launch_text.of(charge)
+        query = row_in_words(charge)
     else:
         query = describe_plan(plan_of(charge), request_of(charge).view)
     # The charge of a unit is rounded up, possibly beyond the worst case, which is also a bound and a rounder number.

@@ -16,7 +16,7 @@ from dpnb.render.page import STYLE
 _own: ContextVar[Callable[[], ShowText] | None] = ContextVar("dpnb_own_line", default=None)
 
 
-def begin() -> ShowText:
+def begin_line() -> ShowText:
     """A new line: below the cell that is being run, or in the widget that makes the request."""
     own = _own.get()
     return ProgressLine() if own is None else own()

@@ -111,7 +111,7 @@ def _what(act: AnyPersonAct) -> str:
 
 def people_text(state: TableState) -> str:
     """The analysts and projects of a table, and what is left for others."""
-    lines = [_line(part) for part in state.parts]
+    lines = [_part_line(part) for part in state.parts]
     if state.mode is None:
         lines.append("the budget is not divided: everybody with a token may use all of it")
     if state.free is not None:
@@ -119,7 +119,7 @@ def people_text(state: TableState) -> str:
     return lines_text(lines)
 
 
-def _line(part: PartState) -> str:
+def _part_line(part: PartState) -> str:
     of = "" if part.project is None else f" in {part.project}"
     amount = part.ceiling or part.cap
     limit = "no limit of its own" if amount is None else f"at most {exact(amount)}"

@@ -59,7 +59,7 @@ def _summary(summary: RegressionSummary) -> Shown:
     facts.append(("standard errors", numbers.errors))
     if numbers.unknown:
         facts.append(("unknown", numbers.unknown))
-    head, rows = _table(result)
+    head, rows = _coefficients(result)
     tests = ["no tests: the answer was refined, perhaps because of what it showed"] if result.is_refined else []
     remarks = [*numbers.notes, *tests, *footer(result)]
     parts = [facts_part(facts, FACTS_AT, WIDTH), table_part(head, rows, left=1), *map(remark_part, remarks)]
@@ -88,7 +88,7 @@ def _single(result: Estimates, name: str, arrays: object) -> str:
     return f"{value} ({interval_name(one)} {interval})" if one.arrays.noise_scale[0, 0] else value
 
 
-def _table(result: Estimates) -> tuple[list[str], list[list[str]]]:
+def _coefficients(result: Estimates) -> tuple[list[str], list[list[str]]]:
     numbers = result.numbers  # type: ignore[attr-defined]  # a regression
     errors = numbers.standard_errors
     tested = errors is not None and not result.is_refined

@@ -42,7 +42,7 @@ def _of_tables(schema: TableSchema | TablesSchema) -> tuple[str | None, list[Tab
 
 def _text(schema: TableSchema | TablesSchema) -> str:
     notice, tables = _of_tables(schema)
-    return with_notice(notice, ["\n\n".join("\n".join(_lines(table)) for table in tables)])
+    return with_notice(notice, ["\n\n".join("\n".join(_schema_lines(table)) for table in tables)])
 
 
 def _html(schema: TableSchema | TablesSchema) -> str:
@@ -55,7 +55,7 @@ for kind in (TableSchema, TablesSchema):
     to_html.register(kind, _html)
 
 
-def _lines(schema: TableSchema) -> list[str]:
+def _schema_lines(schema: TableSchema) -> list[str]:
     rows = [[*map(printable, row)] for row in (HEAD, *_rows(schema))]
     facts = [f"  {printable(fact)}" for fact in _facts(schema)]
     return [printable(_title(schema)), *table_text(rows, left=range(len(HEAD)), indent="  "), *facts]

@@ -57,7 +57,7 @@ def _selected(selected: SelectedGroups) -> Shown:
     parts = [ShownPart(lines, table_html(("", ", ".join(selected.names)), cells, left=2))]
     if more:
         parts.append(ShownPart([f"  and {more:,} more"], f"<div>and {more:,} more</div>"))
-    return Shown(selected.notice, selected.description, KEYS_ONLY, [*parts, facts_part(_facts(selected), 10, WIDTH)])
+    return Shown(selected.notice, selected.description, KEYS_ONLY, [*parts, facts_part(_result_facts(selected), 10, WIDTH)])
 
 
 @shown_as(SelectionPreview)
@@ -77,7 +77,7 @@ def _key(key: object) -> str:
     return ", ".join(map(str, key)) if isinstance(key, tuple) else str(key)
 
 
-def _facts(selected: SelectedGroups) -> list[tuple[str, str]]:
+def _result_facts(selected: SelectedGroups) -> list[tuple[str, str]]:
     counts = f"a second query: {selected.code}" if selected.code else "a second query, with keys=[...] of these groups"
     return [
         ("order", f"close groups may be swapped or replaced: {selected.reliability}"),

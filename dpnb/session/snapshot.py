@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any, Protocol
 
-from dpnb._core.accountant import participation
+from dpnb._core.accountant.participation import participation_description
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.budget_request import BudgetRequest
 from dpnb._core.accountant.comparison import EPSILON_ODOMETERS, FilterComparison, FilterState
@@ -108,7 +108,7 @@ def snapshot(session: HasCore, *, compared: bool = False) -> protocol.SessionSna
             ],
             odometers_paused=paused,
             is_compared=compared,
-            participation=participation.participation_description(account),
+            participation=participation_description(account),
             mechanisms=[_mechanism(**one) for one in session._mechanisms.entries()],
             spent=spent,
             spent_loss=describe_spent(filter_, account.budget) if account.guarantee.has_budget else NO_LIMIT,

@@ -37,7 +37,7 @@ class Shown:
 
 def test_a_line_is_shown_once_and_then_updated_in_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = Shown(monkeypatch)
-    line = progress_line.begin()
+    line = progress_line.begin_line()
     for number in range(10):
         line(f"step {number}", False)
     line("the end", True)
@@ -47,7 +47,7 @@ def test_a_line_is_shown_once_and_then_updated_in_its_place(monkeypatch: pytest.
 
 def test_of_a_line_that_was_never_shown_nothing_is_displayed(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = Shown(monkeypatch)
-    progress_line.begin()("", True)
+    progress_line.begin_line()("", True)
     assert shown.displayed == 0
 
 
@@ -55,7 +55,7 @@ def test_a_widget_that_asks_shows_its_own_line(monkeypatch: pytest.MonkeyPatch) 
     shown = Shown(monkeypatch)
     told: list[tuple[str, bool]] = []
     with progress_line.shown_by(lambda: lambda text, done: told.append((text, done))):
-        progress_line.begin()("adding up rows, 1 s", False)
+        progress_line.begin_line()("adding up rows, 1 s", False)
     assert told == [("adding up rows, 1 s", False)]
     assert shown.displayed == 0
 

@@ -18,9 +18,9 @@ from typing import TypeVar
 import numpy as np
 
 from dpnb._backends.contribution import Integers
-from dpnb._backends.memory import execute, group_discovery
+from dpnb._backends.memory import group_discovery
 from dpnb._backends.memory.blocks import KEPT_BYTES, by_blocks
-from dpnb._backends.memory.execute import Active, apply_admission, merge_blocks
+from dpnb._backends.memory.execute import Active, affected_units, apply_admission, execute, merge_blocks
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable
 from dpnb._backends.memory.prepare.unit_ids import ShortIntegers
 from dpnb._backends.unit_vectors import Floats, Sums, added
@@ -114,14 +114,14 @@ class JoinedRows:
         np.empty((BLOCKS_AT_ONCE, PAIRS_AT_ONCE + self._max_pairs, columns))
 
 
-def sums(query: LinearQuery, pairs: JoinedRows, schema: Schema, active: Active | None) -> Sums:
+def joined_sums(query: LinearQuery, pairs: JoinedRows, schema: Schema, active: Active | None) -> Sums:
     """The exact sums of a query; see `execute`."""
     if active is not None:
-        active = _decided(active, pairs.each(query, lambda block: execute.affected_units(query, block, schema)), pairs)
-    return pairs.summed(query, lambda block: execute.execute(query, block, schema, active))
+        active = _decided(active, pairs.each(query, lambda block: affected_units(query, block, schema)), pairs)
+    return pairs.summed(query, lambda block: execute(query, block, schema, active))
 
 
-def groups(
+def joined_groups(
     query: LinearQuery, pairs: JoinedRows, schema: Schema, active: Active | None
 ) -> tuple[list[tuple[Key, ...]], Integers]:
     """Every group that some unit has; see `group_discovery.present_groups`."""

@@ -21,7 +21,7 @@ import numpy as np
 from msgspec import UNSET
 
 from dpnb._backends.contribution import first_groups
-from dpnb._backends.memory import join_pairs
+from dpnb._backends.memory.join_pairs import joined_groups, joined_sums
 from dpnb._backends.memory.blocks import rows_for
 from dpnb._backends.memory.evaluate import NumpyEvaluator
 from dpnb._backends.memory.execute import Active, execute, scaled_sums
@@ -129,14 +129,14 @@ class MemoryBackend(SourceResolver[PreparedTable | JoinedRows]):
         """The exact sums of a query; see `execute`."""
         query, rows, schema = self.query_and_rows(query)
         if isinstance(rows, JoinedRows):
-            return join_pairs.sums(query, rows, schema, active)
+            return joined_sums(query, rows, schema, active)
         return execute(query, rows, schema, active)
 
     def groups(self, query: LinearQuery, active: Active | None = None) -> Groups:
         """Every group that some unit has; see `present_groups`."""
         query, rows, schema = self.query_and_rows(query)
         if isinstance(rows, JoinedRows):
-            return join_pairs.groups(query, rows, schema, active)
+            return joined_groups(query, rows, schema, active)
         return present_groups(query, rows, schema, active)
 
     def unit_budgets(self, budget: Fraction, mode: OnExhausted) -> MemoryUnitBudgets:

@@ -41,7 +41,7 @@ MAX_KEYS = 5
 """Number of selected keys that the log shows."""
 
 
-def of(charge: Charge) -> str:
+def row_in_words(charge: Charge) -> str:
     """The description of a row."""
     with refuse_unreadable(f"row {charge.id}"):
         if charge.kind == GRANT:

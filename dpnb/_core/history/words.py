@@ -13,7 +13,7 @@ from functools import partial
 import msgspec
 
 from dpnb._compile import LinearQuery
-from dpnb._core.history import launch_text
+from dpnb._core.history.launch_text import row_in_words, selected_keys
 from dpnb._core.ledger_metadata import LedgerMetadata
 from dpnb._core.pricing.estimation import EstimateReader
 from dpnb._core.pricing.pricer import combined
@@ -125,7 +125,7 @@ class AnswerReader(NotCopyable):
             if estimates.refinement.observations:  # else a table of its batch is not answered yet
                 return printable(estimates.description), *estimates.summary, estimates.error
         elif charge.kind == SELECTION and charge.result is not None:
-            answer = printable(launch_text.selected_keys(charge))
+            answer = printable(selected_keys(charge))
         return _request(charge), answer, None, None, None, None
 
 
@@ -151,4 +151,4 @@ def _request(charge: Charge) -> str:
     if charge.kind == RELEASE:
         request = request_of(charge)
         return printable(describe_plan(request.plan, request.view))
-    return printable(launch_text.of(charge))
+    return printable(row_in_words(charge))

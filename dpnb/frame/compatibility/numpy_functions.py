@@ -66,7 +66,7 @@ _SWAPPED: dict[str, Callable[..., Any]] = {
 """The functions that are not symmetric, with a constant on the left."""
 
 
-def applied(ufunc: Any, method: str, inputs: tuple[Any, ...], options: Mapping[str, Any], column: Any) -> Any:
+def ufunc_result(ufunc: Any, method: str, inputs: tuple[Any, ...], options: Mapping[str, Any], column: Any) -> Any:
     """The expression that a numpy function means, of which at least `column` is an argument."""
     name, described = ufunc.__name__, column._description()
     if method != "__call__" or options or name not in UFUNCS:

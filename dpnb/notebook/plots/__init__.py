@@ -42,13 +42,13 @@ def _draw(estimates: Estimates, history: bool, title: str | None = None, kind: s
 
             figure = fan(past)
         elif isinstance(estimates, RegressionAnswer | RegressionResult):
-            from dpnb.notebook.plots import regressions
+            from dpnb.notebook.plots.regressions import draw_regression
 
-            figure = regressions.draw(estimates)
+            figure = draw_regression(estimates)
         elif isinstance(estimates, SurvivalAnswer):
-            from dpnb.notebook.plots import survival
+            from dpnb.notebook.plots.survival import draw_survival
 
-            figure = survival.draw(estimates)
+            figure = draw_survival(estimates)
         else:
             from dpnb.notebook.plots.answers import draw
 

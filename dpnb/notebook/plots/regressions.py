@@ -21,7 +21,7 @@ EFFECT = {
 SCALE = "each coefficient times the width of its term's declared bounds; without the intercept"
 
 
-def draw(result: RegressionAnswer | RegressionResult) -> go.Figure:
+def draw_regression(result: RegressionAnswer | RegressionResult) -> go.Figure:
     """The figure of a regression."""
     numbers = result.numbers
     kept = [index for index, term in enumerate(numbers.terms) if term.factors]

@@ -23,7 +23,7 @@ STEP = 7
 """Size of the marks at the ends of periods."""
 
 
-def draw(answer: SurvivalAnswer) -> go.Figure:
+def draw_survival(answer: SurvivalAnswer) -> go.Figure:
     """The figure of survival curves."""
     shown = min(len(answer.keys), len(HUES))
     layout = PlotLayout(panel=380)

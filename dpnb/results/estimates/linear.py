@@ -9,7 +9,8 @@ import numpy as np
 from dpnb._compile import LinearQuery
 from dpnb._compile.linear import max_rows_in_cell
 from dpnb._plan.expressions.dtypes import Boolean
-from dpnb._plan.expressions.nodes import Arithmetic, AsNumber, Column, Compare, Expression, Literal
+from dpnb._plan.expressions.nodes import Arithmetic, AsNumber, Column, Compare, Expression
+from dpnb._plan.expressions import nodes
 from dpnb._plan.expressions.rules import dtype_of, numeric_dtype_of, public_keys_of
 from dpnb._plan.measurements import AnyView, DeviationProducts, Moments, MomentsView, SlopesView, is_regression
 from dpnb.results.estimates.estimate import deviation_sums, moment_sums
@@ -225,7 +226,7 @@ def _number(node: Expression, label: str, schema: Schema) -> RegressionTerm:
 
 def _factor(node: Expression, name: str, schema: Schema) -> TermFactor:
     match node:
-        case AsNumber(Compare("==", _, Literal(value))) if name.endswith(_equals(value)):
+        case AsNumber(Compare("==", _, nodes.Literal(value))) if name.endswith(_equals(value)):
             return TermFactor(name.removesuffix(_equals(value)), value)
         case AsNumber(Column() as inner) if isinstance(dtype_of(inner, schema), Boolean):
             return TermFactor(name, True)

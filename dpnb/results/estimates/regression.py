@@ -16,7 +16,7 @@ from dpnb.schema import Key
 if TYPE_CHECKING:
     import pandas as pd
 
-Matrix = NDArray[np.float64]
+from dpnb.results.estimates.least_squares import Matrix
 
 INTERCEPT = "Intercept"
 

@@ -7,7 +7,7 @@ import json
 import math
 from fractions import Fraction
 
-from dpnb._core.accountant import participation
+from dpnb._core.accountant.participation import participation_description
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.parameters import sampled_text
 from dpnb._core.explain import NOTHING_REFUSED, describe_guarantee
@@ -154,7 +154,7 @@ def readings_of(account: Accountant) -> Readings:
         time_uniform=None if paused is not None else account.odometer.statement(),
         paused=None if paused is None else printable(paused),
         accumulator=account.accumulator.statement(),
-        participation=participation.participation_description(account),
+        participation=participation_description(account),
     )
 
 

@@ -9,7 +9,7 @@ from typing import cast
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.tree import SUB_SESSION, BudgetTree
 from dpnb._core.core import SessionCore
-from dpnb._core.history import launch_text
+from dpnb._core.history.launch_text import row_in_words
 from dpnb._core.history.cost_text import charged_amount
 from dpnb._core.history.log import charged_mu, gdp_of
 from dpnb.accounting.exact import decimal_up
@@ -129,7 +129,7 @@ def acts_of(charges: list[Charge]) -> tuple[ReportedAct, ...]:
             row=charge.id,
             time=charge.time,
             actor=None if charge.origin is None else printable(charge.origin.actor),
-            words=printable(launch_text.of(charge)),
+            words=printable(row_in_words(charge)),
         )
         for charge in charges
         if charge.kind in ABOUT_BUDGET

@@ -16,7 +16,6 @@ from dpnb._backends.memory.blocks import blocks_of, entries_at_once, numbers_at_
 from dpnb._backends.memory.evaluate import NumpyEvaluator
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable
 from dpnb._backends.memory.row_mask import (
-    Mask,
     cell_codes,
     has_values,
     keys_looked_up,
