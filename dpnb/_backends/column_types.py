@@ -36,10 +36,10 @@ import msgspec
 import narwhals as nw
 from narwhals.dependencies import is_pandas_dataframe, is_polars_dataframe, is_polars_lazyframe, is_pyarrow_table
 
-from dpnb._backends.guard import isolated_numeric_settings
+from dpnb._backends.worker_thread import isolated_numeric_settings
 from dpnb._plan.constants import values_of
 from dpnb._plan.privacy_unit import PrivacyUnit
-from dpnb._plan.suggestions import closest
+from dpnb._plan.unreleased import closest
 from dpnb.errors import SchemaError
 from dpnb.schema import Bounded, Categories, ColumnType, Dates, Schema
 from dpnb.times import UTC_ZONE, named_zone
@@ -168,7 +168,7 @@ def refuse_absent(name: str, names: Sequence[object], which: str = "the table", 
 
 def header_of(table: Any) -> list[str]:
     """The names of all columns of the source that a table was read from; empty for another table."""
-    from dpnb._backends.source_table import SourceTable  # imported when first used, since it imports pandas
+    from dpnb._backends.reading import SourceTable  # imported when first used, since it imports pandas
 
     return table.header if isinstance(table, SourceTable) else []
 
@@ -222,7 +222,7 @@ def unit_kind(table: Any, name: str) -> StorageType | None:
     """
     import pandas as pd  # imported when first used
 
-    from dpnb._backends.source_table import TextTable
+    from dpnb._backends.reading import TextTable
 
     with isolated_numeric_settings():
         kind = "texts" if isinstance(table, TextTable) else declared_type(table, name)

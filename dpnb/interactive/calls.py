@@ -35,7 +35,7 @@ from dpnb.errors import RequestError
 from dpnb.interactive.launcher import MechanismRegistry
 from dpnb.interactive.threshold.options import checked_threshold
 from dpnb.interactive.threshold.scan import ThresholdScan
-from dpnb.ledger.node import is_node
+from dpnb.ledger.origin import is_node
 
 Registry = MechanismRegistry[Any, Any]
 

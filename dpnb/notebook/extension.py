@@ -20,12 +20,11 @@ from dpnb import progress
 from dpnb._core import registry
 from dpnb._protocol.messages import FollowLedgers, PanelRequest, Reconnect, RequestComparison
 from dpnb.errors import DpnbError, printable
-from dpnb.notebook.progress_line import begin_line
 from dpnb.notebook import cell_context, column_completion, panel, picker_state
+from dpnb.notebook.cell_output import begin_line, outside
 from dpnb.notebook.column_completion import complete
 from dpnb.notebook.ledger_watch import LedgerWatch
 from dpnb.notebook.magics import DpnbMagics
-from dpnb.notebook.traceback import outside
 from dpnb.query.query import Query
 from dpnb.render import sessions
 from dpnb.render.explanations import explanation_for

@@ -22,9 +22,9 @@ from dpnb._protocol.messages import AskCurator, PickerRequest, Reconnect, Refres
 from dpnb._target import Target, target_of
 from dpnb.accounting.exact import exact, from_text
 from dpnb.errors import ConfirmationRequired, DpnbError, RequestError
-from dpnb.notebook.progress_line import shown_by
 from dpnb.notebook import cell_context, panel, picker_state, picker_steps, widgets
-from dpnb.notebook.confirmation import AT_MOST, large_release
+from dpnb.notebook.cell_output import shown_by
+from dpnb.notebook.picker_steps import AT_MOST, large_release
 from dpnb.query.query import Query
 from dpnb.render.page import with_timestamp
 from dpnb.results.answer import Answer

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
-from dpnb._core.accountant.participation import WORST_CASE, participation_description, remaining_description
 from dpnb._core.accountant.accountant import Accountant
+from dpnb._core.explain import WORST_CASE, participation_description, remaining_description
 from dpnb._protocol.snapshot import Gauge
-from dpnb.accounting.budget import Budget
+from dpnb.accounting.budget import Budget, NoBudget
 from dpnb.accounting.exact import (
     decimal_down,
     decimal_sqrt_up,
@@ -21,9 +21,8 @@ from dpnb.accounting.exact import (
 )
 from dpnb.accounting.filters import Filter
 from dpnb.accounting.guarantee import PrivacyGuarantee
-from dpnb.accounting.no_budget import NoBudget
 from dpnb.accounting.odometers import Odometer
-from dpnb.accounting.odometers.statements import confidence_text
+from dpnb.accounting.odometers.protocol import confidence_text
 from dpnb.render.numbers import format_percent_down, format_percent_up
 
 # --- the spent budget in words ----------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from dpnb._core.execution import executor
 from dpnb._request import request_from
 from dpnb.curator.audit import audit
 from dpnb.errors import DpnbError, LedgerError, MechanismClosed, PlanError, RequestError
-from dpnb.interactive.threshold import hidden_noise
+from dpnb.interactive.threshold import scan as hidden_noise
 
 ROWS = 60
 

@@ -33,8 +33,7 @@ from dpnb.interactive.threshold.above_threshold import (
     on_lattice,
 )
 from dpnb.interactive.threshold.gaussian_scan import GaussianAboveThreshold, gaussian_margin
-from dpnb.mechanisms.calibration import sigma_for
-from dpnb.mechanisms.gaussian import measure
+from dpnb.mechanisms.gaussian import measure, sigma_for
 from dpnb.mechanisms.randomness import NotPrivateSeededSource
 from threads import at_once
 

@@ -12,7 +12,7 @@ import pytest
 from nbclient import NotebookClient
 
 from dpnb._core.execution import executor
-from dpnb.notebook import progress_line
+from dpnb.notebook import cell_output as progress_line
 from dpnb.progress import Stage
 from kernel_pool.forked_kernels import forking_here
 from waiting import LIMIT
@@ -87,7 +87,7 @@ def test_in_a_notebook_the_cell_says_how_far_it_is_and_elsewhere_nothing_is_show
 
 SLOW = """
 import threading
-from dpnb.notebook import progress_line as progress
+from dpnb.notebook import cell_output as progress
 from dpnb._backends.memory import memory_backend as memory
 
 seen = threading.Event()

@@ -15,7 +15,6 @@ import math
 import operator
 from collections.abc import Callable
 
-from dpnb._plan.expressions.calendar import RANGES, SPANS, year_of
 from dpnb._plan.expressions.dtypes import (
     Boolean,
     Categorical,
@@ -42,6 +41,7 @@ from dpnb._plan.expressions.nodes import (
     Seconds,
     TextLength,
 )
+from dpnb._plan.expressions.periods import RANGES, SPANS, year_of
 from dpnb._plan.expressions.text import as_code, as_operand, words
 
 LOGARITHMS: dict[str, Callable[[float], float]] = {"log": math.log, "log2": math.log2, "log10": math.log10}

@@ -35,7 +35,7 @@ from dpnb.copying import safe_repr
 from dpnb.errors import PlanError
 from dpnb.frame.coerce import as_condition, as_number, literal
 from dpnb.frame.columns.recoding import chosen, is_null
-from dpnb.frame.compatibility.numpy_functions import ufunc_result
+from dpnb.frame.compatibility.functions import ufunc_result
 from dpnb.frame.compatibility.unsupported import UnsupportedOperations
 from dpnb.frame.view import TableView
 

@@ -67,8 +67,7 @@ import threading
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from dpnb.accounting.doubles import failure_probability
-from dpnb.accounting.exact import Number, positive, shown, to_text
+from dpnb.accounting.exact import Number, failure_probability, positive, shown, to_text
 from dpnb.accounting.losses import PureDP, Repeated
 from dpnb.copying import NotCopyable, safe_repr
 from dpnb.errors import InvalidValueError, MechanismClosed, RequestError

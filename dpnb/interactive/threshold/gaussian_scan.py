@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dpnb.accounting.doubles import failure_probability
-from dpnb.accounting.exact import Number
+from dpnb.accounting.exact import Number, failure_probability
 from dpnb.accounting.intervals import fixed_radius
 from dpnb.accounting.losses import GDP
 from dpnb.copying import safe_repr
 from dpnb.interactive.threshold.above_threshold import SingleUse, check_query, whole_count
-from dpnb.mechanisms.calibration import sigma_for
-from dpnb.mechanisms.gaussian import measure
+from dpnb.mechanisms.gaussian import measure, sigma_for
 from dpnb.mechanisms.measurement import Measurement
 from dpnb.mechanisms.randomness import NoiseSource
 

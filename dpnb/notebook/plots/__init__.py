@@ -15,12 +15,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from dpnb.notebook.plots.text import TextPlot, text_history, text_plot
-from dpnb.render.histograms import adds_up
+from dpnb.notebook.plots.figure import TextPlot, text_history, text_plot
+from dpnb.render.charts import adds_up
 from dpnb.results.answer import History
 from dpnb.results.display import to_picture
 from dpnb.results.regression import RegressionAnswer, RegressionResult
-from dpnb.results.survival.answer import SurvivalAnswer
+from dpnb.results.survival import SurvivalAnswer
 from dpnb.results.tables.exports import BARS
 from dpnb.results.tables.table import Estimates
 
@@ -42,11 +42,11 @@ def _draw(estimates: Estimates, history: bool, title: str | None = None, kind: s
 
             figure = fan(past)
         elif isinstance(estimates, RegressionAnswer | RegressionResult):
-            from dpnb.notebook.plots.regressions import draw_regression
+            from dpnb.notebook.plots.studies import draw_regression
 
             figure = draw_regression(estimates)
         elif isinstance(estimates, SurvivalAnswer):
-            from dpnb.notebook.plots.survival import draw_survival
+            from dpnb.notebook.plots.studies import draw_survival
 
             figure = draw_survival(estimates)
         else:

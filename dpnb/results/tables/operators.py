@@ -33,10 +33,12 @@ from dpnb._plan.unreleased import Unreleased
 from dpnb.copying import NotCopyable
 from dpnb.errors import RequestError
 from dpnb.results.display import without_groups
-from dpnb.results.estimates.arithmetic import (
+from dpnb.results.estimates.noisy import (
     EXACT,
     MONOTONE,
     Combination,
+    IntervalArrays,
+    SampledAs,
     difference,
     exact_at,
     increased,
@@ -44,7 +46,6 @@ from dpnb.results.estimates.arithmetic import (
     ratio,
     scaled,
 )
-from dpnb.results.estimates.noisy import IntervalArrays, SampledAs
 from dpnb.results.tables.comparison import Comparison
 from dpnb.results.tables.index import OfEstimates
 from dpnb.results.tables.intervals import ABOUT, are_apart, repeated, said_of_both, with_sampling

@@ -19,14 +19,13 @@ from dpnb.accounting.exact import Number, exact
 from dpnb.accounting.intervals import fixed_radius
 from dpnb.errors import InvalidValueError, RequestError
 from dpnb.results.display import Displayed
+from dpnb.results.estimates.linear import RegressionNumbers, chosen_terms
 from dpnb.results.estimates.noisy import Cells, IntervalArrays
 from dpnb.results.estimates.population import MEASURE_IT
-from dpnb.results.estimates.regression import RegressionNumbers, chosen_terms
 from dpnb.results.tables.hypothesis_methods import level_of_test
 from dpnb.results.tables.index import OfEstimates
 from dpnb.results.tables.table import Estimates
-from dpnb.results.testing.groups import wald
-from dpnb.results.testing.hypothesis import HypothesisTest
+from dpnb.results.testing import HypothesisTest, wald
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -320,13 +319,13 @@ class RegressionMethods(OfEstimates[Any]):
         return 1
 
     def _series(self, values: Cells, name: str | None = None) -> pd.Series:
-        from dpnb.results.tables.terms import TermSeries  # imports pandas
+        from dpnb.results.tables.index import TermSeries  # imports pandas
 
         return TermSeries(values, index=self._names, name=name)
 
     def __getitem__(self, key: Any) -> Estimates:
         """One coefficient by the name of its term, as of an answer."""
-        from dpnb.results.tables.terms import term_named  # likewise
+        from dpnb.results.tables.index import term_named  # likewise
 
         wanted = term_named(key, self.outputs[1]) if isinstance(key, str) else key
         found: Estimates = super().__getitem__(wanted)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from dpnb._core.accountant.accountant import Accountant
-from dpnb._core.history.launch_text import row_in_words
+from dpnb._core.history.words import row_in_words
 from dpnb._core.pricing.query_state import plan_of, request_of
 from dpnb._plan.measurements import PlainView
 from dpnb._plan.plan import columns_read, describe_plan, shortened_words
@@ -30,7 +30,7 @@ from dpnb.ledger.charge import (
     VERSION,
 )
 from dpnb.service.opening import OpenTable
-from dpnb.session.table_contents import TAKEN
+from dpnb.session.backup import TAKEN
 
 # --- the rows ---------------------------------------------------------------------------------------------------------
 
