@@ -1,8 +1,7 @@
 """Methods of a frame for whole studies: survival by period, and the first table.
 
-Survival of groups by period: the plan of one table of cumulative counts.
-
-Each row counts in one cell.  With the ends e_1 < ... < e_K of the periods, these are for each group, in this order::
+Survival is one table of cumulative counts, in which each row counts in one cell.  With the ends e_1 < ... < e_K of the
+periods, these are for each group, in this order::
 
     event up to e_1, ..., event up to e_K, at risk after e_K, censored before e_K, ..., censored before e_1
 

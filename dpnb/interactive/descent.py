@@ -1,7 +1,5 @@
 """Gradient descent: its parameters with their cost, and its steps on released gradients.
 
-Gradient descent on released gradients: the next step, the current estimate, and the plateau rule.
-
 A step takes the released sum over all units' clipped gradients at the current coefficients, with noise added once to
 that sum, divides it by a public number of units and moves in the opposite direction (Feldman and Zrnic 2021, Algorithms
 6 and 7, whose printed forms add noise inside the sum and divide by the number of rows: the former is n times as much

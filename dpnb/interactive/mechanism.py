@@ -1,7 +1,5 @@
 """The interface and the base class of interactive mechanisms.
 
-The common interface of all interactive mechanisms.
-
 An interactive mechanism answers several queries under one name, and its owner, a session, is charged in one of two
 ways: in full *at launch*, after which its answers cost nothing more, or *step by step*, with nothing reserved.  In both
 cases the charge is in the ledger before a row is read.  Any number of mechanisms may be open at once and be queried in

@@ -1,11 +1,10 @@
 """The steps of a regression by Newton steps: their expected errors, and the result so far.
 
-The expected errors of a regression by Newton steps: for typical values, from a number of rows that is known.
-
-They are those of the last step, of sums that such values would have (`dpnb._core.pricing.typical`).  Its coefficients
-are not known: typical ones let linear predictors be up to `REACH` above or below the intercept, with a mean of one half
-in a logistic regression, and of a quarter of the outcome's bound in a Poisson regression.  Before it, the coefficients
-are off by the noise of the step before.
+The expected errors are for typical values, from a number of rows that is known.  They are those of the last step, of
+sums that such values would have (`dpnb._core.pricing.typical`).  Its coefficients are not known: typical ones let
+linear predictors be up to `REACH` above or below the intercept, with a mean of one half in a logistic regression, and
+of a quarter of the outcome's bound in a Poisson regression.  Before it, the coefficients are off by the noise of the
+step before.
 """
 
 from __future__ import annotations

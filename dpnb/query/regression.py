@@ -1,12 +1,11 @@
 """A linear regression that can be previewed and released, and targets divided among several charges.
 
-One target divided among several charges, whose whole cost is known before the first.
+The whole cost of divided charges is known before the first.  The parts of a target follow from its arguments alone, so
+the same call makes the same requests, whose recorded answers are free.
 
-The parts of a target follow from its arguments alone, so the same call makes the same requests, whose recorded answers
-are free.
-
-The coefficients are one charge.  Robust standard errors are a second one, since what is measured for them depends on
-the released coefficients (`dpnb._core.pricing.influence.scores_query`); one target is divided among both.
+The coefficients of a linear regression are one charge.  Robust standard errors are a second one, since what is measured
+for them depends on the released coefficients (`dpnb._core.pricing.influence.scores_query`); one target is divided among
+both.
 """
 
 from __future__ import annotations

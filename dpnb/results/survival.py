@@ -2,13 +2,6 @@
 
 Everything is total: whatever the released numbers are, a curve has an estimate, or is unknown where the number at risk
 is not clear of its noise.
-
-``layout``     the periods and groups, and the cells in which rows are counted
-``counts``     events and rows at risk by period, from cumulative counts
-``curves``     the curves, and bands by simulation of noise and sampling
-``summaries``  medians and restricted means
-``log_rank``   the test that all curves are the same
-``answer``     what a release returns
 """
 
 from __future__ import annotations

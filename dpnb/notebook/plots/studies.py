@@ -1,9 +1,8 @@
 """Figures of whole results: regressions, survival curves, quantiles by group, two-way tables.
 
-The figure of survival curves: steps of one hue for each group, with their bands.
-
-A curve falls at the end of each period, which is all that is known of it, and stops where it is unknown.  With many
-groups the bands overlap: each is faint, and of more than `MAX_SHADED` groups only the limits are drawn.
+Survival curves are steps of one hue for each group, with their bands.  A curve falls at the end of each period, which
+is all that is known of it, and stops where it is unknown.  With many groups the bands overlap: each is faint, and of
+more than `MAX_SHADED` groups only the limits are drawn.
 """
 
 from __future__ import annotations

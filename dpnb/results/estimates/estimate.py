@@ -1,7 +1,5 @@
 """The view of a query: the statistics computed from its noisy sums, also the sizes of discovered groups.
 
-The sizes of discovered groups, conditional on their discovery.
-
 A group is discovered because its noisy number of units reached a threshold, so the noise of discovered groups is not
 normal: it is truncated at the threshold (`dpnb.accounting.truncated_normal`).  Intervals cover conditional on the
 discovery of the group, however far below the threshold its true number is, and so on average over the discovered groups

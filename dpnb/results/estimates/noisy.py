@@ -6,9 +6,8 @@ at most z times its standard deviation has exactly the coverage of z.  Where the
 sqrt(v_b)``) the set is an interval between the roots of a quadratic; elsewhere it is not bounded, and the whole range
 of the quantity is returned.
 
-Numbers with intervals that are computed from others: sums, differences, ratios and increasing functions.
-
-The intervals of differences and ratios are those of `dpnb.results.tables.operators`, which says what they cover.
+Where a number is computed from others, the intervals of differences and ratios are those of
+`dpnb.results.tables.operators`, which says what they cover.
 """
 
 from __future__ import annotations
