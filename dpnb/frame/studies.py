@@ -56,6 +56,12 @@ from dpnb.schema import Key, plain, whole_number
 
 MAX_PERIODS = 100
 
+STATISTICS: dict[str, dict[str, SingleView]] = {
+    "mean": {"mean": MomentsView("mean"), "std": MomentsView("std", ddof=1)},
+    "median": {name: QuantilesView((q,), single=True) for name, q in (("50%", 0.5), ("25%", 0.25), ("75%", 0.75))},
+}
+"""What describes a number, by name: the first statistic is that of which the groups' difference is shown."""
+
 
 class Survivals(ColumnLayout):
     """The survival of a frame's rows."""
@@ -183,13 +189,6 @@ def _cells(
     pairs = [((*key, one), layout.label(key, one)) for key in layout.keys for one in layout.cells]
     keys, values = zip(*pairs, strict=True)
     return Lookup(layout.outcome, (*(level.expression for level in levels), cell), keys, values)
-
-
-STATISTICS: dict[str, dict[str, SingleView]] = {
-    "mean": {"mean": MomentsView("mean"), "std": MomentsView("std", ddof=1)},
-    "median": {name: QuantilesView((q,), single=True) for name, q in (("50%", 0.5), ("25%", 0.25), ("75%", 0.75))},
-}
-"""What describes a number, by name: the first statistic is that of which the groups' difference is shown."""
 
 
 class TablesOne(ColumnLayout):

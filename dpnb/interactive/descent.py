@@ -58,6 +58,12 @@ DECIMALS = 8
 STILL = 0.99
 """Probability with which a descent that only the noise moves is not said to move."""
 
+MAX_STEPS = 1_000_000
+MAX_CHAINS = 1000
+MIN_RATE, MAX_RATE = Fraction(1, 10**100), Fraction(10**100)
+CURVATURE = {"linear": 1.0, "logistic": 0.25, "multinomial": 0.5}
+"""Maximum curvature of a row's loss, for terms of length 1; for Poisson regression it is the largest prediction."""
+
 
 def stepped(coefficients: Floats, released: Floats, *, rate: float, size: float, limit: float) -> Floats:
     """The coefficients after one step; shape (chains, width), as `released`, the noisy sums of gradients.
@@ -129,13 +135,6 @@ def is_plateau(checks: Sequence[tuple[float, float]], patience: int) -> bool:
         else:
             stale += 1
     return stale >= patience
-
-
-MAX_STEPS = 1_000_000
-MAX_CHAINS = 1000
-MIN_RATE, MAX_RATE = Fraction(1, 10**100), Fraction(10**100)
-CURVATURE = {"linear": 1.0, "logistic": 0.25, "multinomial": 0.5}
-"""Maximum curvature of a row's loss, for terms of length 1; for Poisson regression it is the largest prediction."""
 
 
 @dataclass(frozen=True)

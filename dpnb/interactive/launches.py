@@ -44,7 +44,7 @@ from dpnb.errors import DpnbError, MechanismClosed, RequestError, printable
 from dpnb.interactive.descent import descent_request
 from dpnb.interactive.mechanism import LaunchRequest
 from dpnb.interactive.noise_reduction import noise_reduction_request
-from dpnb.interactive.sub_session import partition_request_by, sub_session_request
+from dpnb.interactive.sub_session import partition_request, sub_session_request
 from dpnb.interactive.threshold.above_threshold import from_lattice
 from dpnb.interactive.threshold.gaussian_scan import GaussianAboveThreshold
 from dpnb.interactive.threshold.options import ALPHA, Core, scan_from, scan_request
@@ -52,6 +52,8 @@ from dpnb.interactive.threshold.scan import discard_hidden_noise, hidden_noise, 
 from dpnb.ledger import Charge, node_of
 from dpnb.ledger.charge import CLOSE, COMPARISON, LAUNCH, unique_key
 from dpnb.progress import Stage, at
+
+FAILED = "the query failed before it was answered; nothing was released, and the mechanism can be queried again"
 
 
 class LaunchKind(Kind[LaunchMechanism]):
@@ -207,7 +209,7 @@ def _launch_request(core: SessionCore, known: Launch | None, request: LaunchMech
     name = request.name
     match request.mechanism:
         case PartitionTable(source, by, limit):
-            return partition_request_by(core, by, name, source, limit)
+            return partition_request(core, by, name, source, limit)
         case DelegateBudget(filter_, budget, share):
             amount = None if budget is None else _budget(budget)
             return sub_session_request(core, known, name, filter_, amount, share=share)
@@ -225,9 +227,6 @@ def _budget(stored: dict[str, str]) -> Budget:
     with suppress(KeyError, TypeError, ValueError, DpnbError):
         return Budget.from_json(stored)
     raise RequestError("delegate: the budget must be as dpnb.Budget.to_json writes it; got another one")
-
-
-FAILED = "the query failed before it was answered; nothing was released, and the mechanism can be queried again"
 
 
 class ComparisonKind(Kind[CompareWithThreshold]):

@@ -19,6 +19,11 @@ from dpnb.render.page import STYLE
 
 _own: ContextVar[Callable[[], ShowText] | None] = ContextVar("dpnb_own_line", default=None)
 
+_LIBRARIES = tuple(
+    str(folder) + os.sep
+    for folder in (Path(__file__).parents[1], *(sysconfig.get_path(kind) for kind in ("stdlib", "purelib", "platlib")))
+)
+
 
 def begin_line() -> ShowText:
     """A new line: below the cell that is being run, or in the widget that makes the request."""
@@ -51,12 +56,6 @@ class ProgressLine:
             self._handle.update(shown, raw=True)
         elif text:
             self._handle = display(shown, raw=True, display_id=True)  # type: ignore[no-untyped-call]
-
-
-_LIBRARIES = tuple(
-    str(folder) + os.sep
-    for folder in (Path(__file__).parents[1], *(sysconfig.get_path(kind) for kind in ("stdlib", "purelib", "platlib")))
-)
 
 
 def outside(traceback: TracebackType | None) -> TracebackType | None:

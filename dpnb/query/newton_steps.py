@@ -56,6 +56,17 @@ REACH = 1.5
 NOISE_BEFORE = float(SHARES[-1] / SHARES[-2]) * LAST_SCORE / SCORE
 """The variance of the coefficients before the last step, as a multiple of that after it."""
 
+UNCLEAR = (
+    "the information of some combination of terms is not clear of its noise; leave out terms that are nearly "
+    "combinations of others, or release with more budget"
+)
+
+FLAWS = {
+    "shortened": "no intervals: not converged: the last step was so long that it was shortened; more budget helps",
+    "not converged": "no intervals: not converged: the last step was so long that its error is not small beside the "
+    "standard errors; more budget helps",
+}
+
 
 def typical_coefficients(of: StepTerms) -> tuple[tuple[float, ...], float]:
     """Coefficients of scaled columns; and the derivative of the mean to which that of a row is clamped."""
@@ -215,18 +226,6 @@ class StepForecasts:
 def _number(rows: RowCounts) -> str:
     """A number of rows, or from which to which, in words."""
     return f"{rows.by_cell[0]:,.0f}" + ("" if rows.most is None else f" to {rows.most[0]:,.0f}")
-
-
-UNCLEAR = (
-    "the information of some combination of terms is not clear of its noise; leave out terms that are nearly "
-    "combinations of others, or release with more budget"
-)
-
-FLAWS = {
-    "shortened": "no intervals: not converged: the last step was so long that it was shortened; more budget helps",
-    "not converged": "no intervals: not converged: the last step was so long that its error is not small beside the "
-    "standard errors; more budget helps",
-}
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,17 @@ from dpnb.results.estimates.linear import terms_of
 from dpnb.results.preview import Preview, PreviewTarget
 from dpnb.results.regression import RegressionAnswer
 
+SHARES = (Fraction(4, 5), Fraction(1, 5))
+"""The parts of the charge of coefficients and of their sampling error, of mu squared: the noise of the coefficients is
+12% wider than at the whole charge, and that of the sampling error seldom matters beside it."""
+
+MEASURED = (
+    "a second charge, of sums of products of residuals and predictors at the released coefficients; the population "
+    "intervals cover sampling and noise"
+)
+
+STOPPED = "stopped before the sampling error was measured, which was not charged"
+
 
 def divided(core: SessionCore, target: Target, shares: Sequence[Fraction], description: str) -> list[Target]:
     """The targets of charges that are these shares of that of a target, of mu squared; the shares add up to 1.
@@ -118,18 +129,6 @@ def _loss(core: SessionCore, state: Filter, target: Target, description: str) ->
 def total_of(losses: Sequence[GDP]) -> GDP:
     """The loss of several charges together."""
     return GDP.from_mu_squared(sum((loss.mu_squared for loss in losses), Fraction(0)))
-
-
-SHARES = (Fraction(4, 5), Fraction(1, 5))
-"""The parts of the charge of coefficients and of their sampling error, of mu squared: the noise of the coefficients is
-12% wider than at the whole charge, and that of the sampling error seldom matters beside it."""
-
-MEASURED = (
-    "a second charge, of sums of products of residuals and predictors at the released coefficients; the population "
-    "intervals cover sampling and noise"
-)
-
-STOPPED = "stopped before the sampling error was measured, which was not charged"
 
 
 class RegressionQuery(Query):

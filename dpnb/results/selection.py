@@ -38,6 +38,9 @@ from dpnb.schema import Bounded, Key
 if TYPE_CHECKING:
     import pandas as pd
 
+EVENTS_PER_BIN = 2
+"""Two-sided events for each bin in the union bound."""
+
 
 @dataclass(frozen=True, repr=False)
 class SelectedGroups(Displayed):
@@ -265,10 +268,6 @@ class SelectionPreviews(Displayed):
 
     def __getitem__(self, index: int) -> SelectionPreview:
         return self.previews[index]
-
-
-EVENTS_PER_BIN = 2
-"""Two-sided events for each bin in the union bound."""
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

@@ -32,6 +32,8 @@ from dpnb.schema import Key
 if TYPE_CHECKING:
     import pandas as pd
 
+SEVERAL_ROWS = "units with up to {} rows: any dependence of their rows is allowed for"
+
 
 @dataclass(frozen=True)
 class SurvivalLayout:
@@ -96,9 +98,6 @@ class SurvivalLayout:
     def label(self, key: tuple[Key, ...], cell: str) -> str:
         """A cell of a group."""
         return "; ".join((*(f"{name} {part!r}" for name, part in zip(self.names, key, strict=True)), cell))
-
-
-SEVERAL_ROWS = "units with up to {} rows: any dependence of their rows is allowed for"
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

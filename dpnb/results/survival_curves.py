@@ -76,6 +76,18 @@ LEAST_HAZARD = -0.7
 RATIO = 1e-6
 """The smallest ratio b/a, whose logarithm is finite."""
 
+DRAWS = 1000
+"""Simulated tables."""
+
+HALF = 0.5
+"""What is added to the variance of the number of rows in a cell: no cell is known to be empty."""
+
+CLEAR = 2.5
+"""How many standard deviations of its noise a number at risk is, at least, where the curve is known."""
+
+MOST = 6.0
+"""The largest decline in logarithms that counts: half of the mean number at risk."""
+
 
 @dataclass(frozen=True)
 class PeriodCounts:
@@ -146,16 +158,6 @@ def at_risk_scales(groups: int, periods: int) -> Cells:
         difference[between:] -= weights[:before]
         scales[group, period] = np.sqrt(difference @ difference)
     return scales
-
-
-DRAWS = 1000
-"""Simulated tables."""
-
-HALF = 0.5
-"""What is added to the variance of the number of rows in a cell: no cell is known to be empty."""
-
-CLEAR = 2.5
-"""How many standard deviations of its noise a number at risk is, at least, where the curve is known."""
 
 
 @dataclass(frozen=True)
@@ -265,10 +267,6 @@ class SurvivalCurves:
         high = np.minimum.accumulate(np.minimum(raw[2], 1.0), axis=1)
         low = np.maximum.accumulate(np.maximum(raw[1], 0.0)[:, ::-1], axis=1)[:, ::-1]
         return IntervalArrays(value, low, high, self.noise.scale, raw, ~self.known)
-
-
-MOST = 6.0
-"""The largest decline in logarithms that counts: half of the mean number at risk."""
 
 
 def log_rank(curves: SurvivalCurves, ends: Cells) -> tuple[ReferredStatistic, int]:

@@ -61,6 +61,15 @@ from dpnb.results.estimates.noisy import Cells, SampledAs
 if TYPE_CHECKING:
     import pandas as pd
 
+MAX_CELLS = 1_000
+"""The most cells of a table: the covariance has their square."""
+
+CLEAR = 3.0
+"""A total of a row or column is clear of its noise if it is this many times its noise scale."""
+
+SINGULAR = 1e-10
+"""A smaller ratio of the eigenvalues of a correlation matrix is that of a singular one."""
+
 
 class ReferredStatistic(NamedTuple):
     """A test statistic with the degrees of freedom of its chi-square distribution; normal if these are None."""
@@ -178,13 +187,6 @@ class HypothesisTest(Displayed):
         return pd.DataFrame(columns)
 
 
-MAX_CELLS = 1_000
-"""The most cells of a table: the covariance has their square."""
-
-CLEAR = 3.0
-"""A total of a row or column is clear of its noise if it is this many times its noise scale."""
-
-
 def independence(counts: Cells, noise: Cells, sampling: Cells, ratio: float | None) -> ReferredStatistic:
     """The test that rows and columns are independent; all tables have shape (rows, columns).
 
@@ -227,10 +229,6 @@ def quadratic_form(values: Cells, covariance: Cells) -> float:
     with np.errstate(all="ignore"):
         found = float(((vectors.T @ standard) ** 2 / roots).sum())
     return found if math.isfinite(found) else math.nan
-
-
-SINGULAR = 1e-10
-"""A smaller ratio of the eigenvalues of a correlation matrix is that of a singular one."""
 
 
 def of_value(value: float, low: float, high: float, z: float, null: float) -> ReferredStatistic:

@@ -135,13 +135,7 @@ def cut(x: C, bins: object, right: bool = True, labels: object = None, **options
 
     Examples
     --------
-    >>> import dpnb
-    >>> session = dpnb.Session.rehearse(
-    ...     name="people",
-    ...     budget=dpnb.Budget(epsilon=1, delta=1e-6),
-    ...     schema={"age": dpnb.Bounded(0, 100)},
-    ... )
-    >>> dpnb.cut(session.frame["age"], [0, 18, 65, 100])
+    >>> dpnb.cut(df["age"], [0, 18, 65, 100])
     <private column: cut(age, [0, 18, 65, 100])>
     """
     if not isinstance(x, ColumnExpr):

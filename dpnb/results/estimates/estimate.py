@@ -74,6 +74,8 @@ A limit that is clipped at one unit does not show the noise, and an unclipped li
 only just reached the threshold.
 """
 
+FeatureSlice = list[tuple[Feature, NoisyArrays]]
+
 
 def named_groups(measurement: Measurement, least: int, alpha: float) -> IntervalArrays:
     """The numbers of units of discovered groups with their intervals, each of which may miss with `alpha`.
@@ -109,9 +111,6 @@ def widest(sigma: float, threshold: float, alpha: float) -> float:
     high = truncated_mean(excess, math.log1p(-alpha / 2), least=one)[1]
     # Both ends rise with the excess, so between two points the width is at most the later high minus the earlier low.
     return sigma * float((high[1:] - low[:-1]).max()) / 2 + 1
-
-
-FeatureSlice = list[tuple[Feature, NoisyArrays]]
 
 
 def estimate(

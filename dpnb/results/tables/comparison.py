@@ -123,13 +123,7 @@ class Comparison(Displayed):
 
     Examples
     --------
-    >>> import dpnb
-    >>> session = dpnb.Session.rehearse(
-    ...     name="people",
-    ...     budget=dpnb.Budget(epsilon=1, delta=1e-6),
-    ...     schema={"age": dpnb.Bounded(0, 100)},
-    ... )
-    >>> count = session.frame.count().release(mu=0.1)
+    >>> count = df.count().release(mu=0.1)
     >>> bool(count > 10), (count > 10).outcome
     (True, True)
     >>> (count > count.estimate).outcome is None
