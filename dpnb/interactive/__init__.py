@@ -1,6 +1,6 @@
 """Interactive mechanisms: several can run concurrently on one budget, each with a budget chosen adaptively.
 
-Without a table: the stopping rules, `threshold.above_threshold`, `threshold.gaussian_scan` and the steps in `descent`.
+Without a table: the stopping rules, `above_threshold`, `gaussian_scan` and the steps in `descent`.
 
 With the tables, the filter and the ledger of a session: each kind of mechanism converts an analyst's arguments to a
 `mechanism.LaunchRequest`, `launcher` looks it up, previews or charges it, and `launch_verbs` has the session's methods

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from dpnb.errors import RequestError
-from dpnb.notebook.plots import text_plot
+from dpnb.notebook.plots import text as text_plots
 from dpnb.notebook.plots.figure import SVG
 from dpnb.notebook.plots.style import HUES
 from dpnb.notebook.plots.svg import svg_of
@@ -168,7 +168,7 @@ def test_a_copy_of_a_figure_keeps_its_text_and_its_svg(answer: Any) -> None:  # 
 
 
 def test_text_marks_are_where_the_numbers_are() -> None:
-    lines = text_plot(by_hand([(0, 0, 0), (5, 2, 8), (10, 10, 10)])).splitlines()
+    lines = text_plots.text_plot(by_hand([(0, 0, 0), (5, 2, 8), (10, 10, 10)])).splitlines()
     middle = lines[2].rindex("o")
     assert lines[1].rindex("o") < middle < lines[3].rindex("o")
     assert middle * 2 == pytest.approx(lines[1].rindex("o") + lines[3].rindex("o"), abs=2)
@@ -176,7 +176,7 @@ def test_text_marks_are_where_the_numbers_are() -> None:
 
 
 def test_many_numbers_are_cut_off_in_text_and_counted() -> None:
-    shown = text_plot(by_hand([(1, 0, 2)] * 130, list(range(130))))
+    shown = text_plots.text_plot(by_hand([(1, 0, 2)] * 130, list(range(130))))
     assert "the first 100 of 130 numbers" in shown
     assert len(shown.splitlines()) < 105
 

@@ -1,4 +1,4 @@
-"""The figure that `plot()` returns, which is also SVG and text."""
+"""The figure that `plot()` returns: plotly's, which also has an SVG and a text where plotly's script does not run."""
 
 from __future__ import annotations
 

@@ -21,17 +21,11 @@ from dpnb._request import CompareWithThreshold, ScanThreshold
 from dpnb.accounting.exact import Number, from_text
 from dpnb.errors import MechanismClosed, PlanError, RequestError
 from dpnb.interactive.mechanism import Charged, MechanismState, SessionMechanism, own_query
-from dpnb.interactive.threshold.options import (
-    ALPHA,
-    Core,
-    ThresholdScanParameters,
-    checked_threshold,
-    describe_positives,
-)
+from dpnb.interactive.scan_options import ALPHA, Core, ThresholdScanParameters, checked_threshold, describe_positives
 from dpnb.ledger import Charge, node_of
 from dpnb.progress import Stage, work
 from dpnb.query.query import Query
-from dpnb.results.tables.comparison import ThresholdResult
+from dpnb.results.tables.intervals import ThresholdResult
 
 
 class HiddenNoise(NamedTuple):
