@@ -12,8 +12,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from IPython.display import display
-
 from dpnb.progress import ShowText
 from dpnb.render.page import STYLE
 
@@ -55,6 +53,8 @@ class ProgressLine:
         if self._handle is not None:
             self._handle.update(shown, raw=True)
         elif text:
+            from IPython.display import display  # imported when first used: marimo, which has none, needs `outside`
+
             self._handle = display(shown, raw=True, display_id=True)  # type: ignore[no-untyped-call]
 
 
