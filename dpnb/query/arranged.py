@@ -28,7 +28,7 @@ def _of_answer(call: str) -> Callable[[Method], Method]:
 
     def decorate(method: Method) -> Method:
         described = inspect.getdoc(getattr(Estimates, method.__name__)) or ""
-        sections = [method.__doc__ or "", *re.findall(r"Parameters\n-+\n(?:.+\n?)+", described)]
+        sections = [method.__doc__ or "", *re.findall(r"Parameters\n-+(?:\n.+)+", described)]
         query = 'df.groupby("plan").size()'
         sections.append(f"Examples\n--------\n>>> {query}.{call}.description\n'count of rows by plan, then .{call}'\n")
         method.__doc__ = "\n\n".join(sections)
