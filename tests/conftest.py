@@ -17,7 +17,7 @@ from hypothesis import settings
 import databases
 from dpnb.ledger import sqlite_file
 
-pytest_plugins = ["browser", "docstring_names", "durations", "leftovers", "offline"]
+pytest_plugins = ["browser", "docstring_names", "durations", "leftovers", "offline", "scheduling"]
 
 UI = Path(__file__).resolve().parent / "ui"
 FIRST = "test_assumptions.py"
