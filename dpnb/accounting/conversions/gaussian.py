@@ -132,7 +132,7 @@ def epsilon_of_gdp(mu_squared: Fraction, delta: Fraction) -> float:
         return epsilon == math.inf or delta_of_gdp(mu_squared, exact(epsilon)) <= delta
 
     # The total variation, or less beyond mu = 1; where doubles are so far above delta, the exact one is above it too.
-    if math.erf(math.sqrt(min(mu_squared, 1) / 8)) <= 2 * delta and holds(0.0):
+    if math.erf(math.sqrt(min(mu_squared, Fraction(1)) / 8)) <= 2 * delta and holds(0.0):
         return 0.0
     return settle(decimal_up(_solve_epsilon(ctx, mu_squared, delta)), holds, math.inf)
 
