@@ -17,7 +17,8 @@ its slope says, at least 1 and less than 2 times.  Coverage is simulated in test
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,23 +109,26 @@ class MomentSums:
                     matrices[np.ix_(range(len(sums)), right, left)] = table.transpose(0, 2, 1)
         return matrices
 
-    def _shifted(self) -> Iterator[tuple[Matrix, Matrix]]:
-        """The matrices with each sum shifted by its noise scale, up and down."""
+    @cached_property
+    def _shifted(self) -> Matrix:
+        """The matrices, then those with each sum shifted by its noise scale, up and down."""
+        shifted = np.repeat(self._sums[None], 1 + 2 * self._sums.shape[1], axis=0)
         for slot in range(self._sums.shape[1]):
-            step = np.zeros_like(self._sums)
-            step[:, slot] = self._scales[:, slot]
-            yield self._matrices(self._sums + step), self._matrices(self._sums - step)
+            shifted[2 * slot + 1, :, slot] += self._scales[:, slot]
+            shifted[2 * slot + 2, :, slot] -= self._scales[:, slot]
+        matrices = self._matrices(shifted.reshape(-1, self._sums.shape[1]))
+        return matrices.reshape(*shifted.shape[:2], *matrices.shape[1:])
 
     def _quotient(
         self, a: Statistic, b: Statistic, bounds: tuple[float, float], *, clear: NDArray[np.bool_] | bool = True
     ) -> IntervalArrays:
-        """The quotient of two functions of the matrices, each of shape (cells,); the whole range if not `clear`."""
+        """The quotient of two functions of the matrices; the whole range if not `clear`."""
         with np.errstate(all="ignore"):
-            matrices = self._matrices(self._sums)
-            top, bottom = a(matrices), b(matrices)
+            tops, bottoms = a(self._shifted), b(self._shifted)
+            top, bottom = tops[0], bottoms[0]
             va, vb, covariance = np.zeros_like(top), np.zeros_like(top), np.zeros_like(top)
-            for up, down in self._shifted():
-                da, db = (a(up) - a(down)) / 2, (b(up) - b(down)) / 2
+            for up in range(1, len(tops), 2):
+                da, db = (tops[up] - tops[up + 1]) / 2, (bottoms[up] - bottoms[up + 1]) / 2
                 va, vb, covariance = va + da**2, vb + db**2, covariance + da * db
         known = self._clear & clear & np.isfinite(top + bottom + va + vb)
         # Where the statistic is unknown, a quotient of 0 by 0.
@@ -167,7 +171,7 @@ class MomentSums:
 
         with np.errstate(all="ignore"):
             remaining = np.minimum(self._remaining(i), self._remaining(j))
-            centre, longer = deviations(self._matrices(self._sums)), 2 / (1 + np.sqrt(remaining))
+            centre, longer = deviations(self._shifted[0]), 2 / (1 + np.sqrt(remaining))
 
         def on_longer_side(matrices: Matrix) -> Cells:
             return np.asarray(centre + longer * (deviations(matrices) - centre))
@@ -218,12 +222,13 @@ def _middle(feature: Feature) -> float:
 
 def _less(ddof: int) -> Statistic:
     """The count less `ddof`: a known number is subtracted, so the noise is that of the count."""
-    return lambda matrices: np.asarray(matrices[:, 0, 0] - ddof)
+    return lambda matrices: np.asarray(matrices[..., 0, 0] - ddof)
 
 
 def _about_means(matrices: Matrix, i: int, j: int) -> Cells:
     """Sum of the products of two columns' deviations from their means."""
-    return np.asarray(matrices[:, i + 1, j + 1] - matrices[:, 0, i + 1] * matrices[:, 0, j + 1] / matrices[:, 0, 0])
+    means = matrices[..., 0, i + 1] * matrices[..., 0, j + 1] / matrices[..., 0, 0]
+    return np.asarray(matrices[..., i + 1, j + 1] - means)
 
 
 class DeviationSums:
