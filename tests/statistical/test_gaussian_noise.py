@@ -72,10 +72,15 @@ def anderson_darling(uniforms: Floats) -> float:
     return float(-n - np.mean(odd * (np.log(u) + np.log1p(-u[::-1]))))
 
 
+def is_uneven(uniforms: Floats) -> bool:
+    """Kolmogorov-Smirnov; at these numbers its limit distribution, gives p-values 4% too large at most, and quickly."""
+    return bool(stats.kstest(uniforms, "uniform", method="asymp").pvalue < ALARM)
+
+
 def looks_normal(z: Floats) -> bool:
     """Kolmogorov-Smirnov and Anderson-Darling, each with its own false alarms below ALARM."""
-    far_away = stats.kstest(z, "norm").pvalue < ALARM
-    return not far_away and anderson_darling(np.asarray(stats.norm.cdf(z))) < ANDERSON_DARLING_LIMIT
+    uniforms = np.asarray(stats.norm.cdf(z))
+    return not is_uneven(uniforms) and anderson_darling(uniforms) < ANDERSON_DARLING_LIMIT
 
 
 @pytest.mark.parametrize(
@@ -150,13 +155,13 @@ def test_tail_has_the_right_shape(start: float, n: int) -> None:
     z, weight = tail(6, start, n)
     uniforms = np.asarray(stats.norm.sf(z)) / weight
     assert z.min() > start - 1e-5
-    assert stats.kstest(np.minimum(uniforms, 1.0), "uniform").pvalue > ALARM
+    assert not is_uneven(np.minimum(uniforms, 1.0))
 
 
 def test_control_slightly_heavy_tail_is_caught() -> None:
     z, weight = tail(6, 6.0)
     uniforms = np.asarray(stats.norm.sf(6.0 + (z - 6.0) * 1.03)) / weight
-    assert stats.kstest(uniforms, "uniform").pvalue < ALARM
+    assert is_uneven(uniforms)
 
 
 def test_both_tails_are_equally_likely() -> None:
