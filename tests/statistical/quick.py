@@ -106,5 +106,5 @@ def quick_sessions() -> Iterator[None]:
         patch.setattr(PrivateTables, "compile", compile_once)
         patch.setattr(ReleasePipeline, "answer_of", lambda _, charge: charge)
         patch.setattr(RequestLog, "note_request", lambda *_: None)
-        patch.setattr(AnswerReader, "stored_words", lambda *_: None)
+        patch.setattr(AnswerReader, "words_to_store", lambda *_: None)
         yield
