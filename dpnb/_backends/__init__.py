@@ -1,14 +1,9 @@
 """The tables of a session, wherever their rows are: in memory, in an engine, or on the workers of Dask.
 
-``protocol``    the interface that a session uses: tables by name, their joins and parts, and the budgets of units
-``evaluation``  evaluation of expressions for rows, as far as numpy and narwhals have it in common
-``memory``      data frames, prepared once
-``reading``     how a table is read from its source, and ``source_table``, a data frame that was
-``lazy``        polars (lazy), DuckDB, Spark and databases of Ibis: the engine computes queries, through narwhals
-``dask``        partitions of whole units, each processed on its worker
-
-``column_types`` tells which columns can match the schema, ``contribution`` which rows of a unit count, ``unit_vectors``
-what a unit adds; ``guard``, ``quiet`` and ``worker_thread`` keep contents of rows out of errors, output and interrupts.
+In memory (``memory``) data frames are prepared once; in polars (lazy), DuckDB, Spark and databases of Ibis (``lazy``)
+the engine computes queries, through narwhals; partitions of Dask (``dask``) have whole units, and each is processed on
+its worker.  ``protocol`` is the interface that a session uses.  ``worker_thread`` and ``quiet`` keep contents of rows
+out of errors, output and interrupts.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """Work on rows in threads, of which only the result is observable, and which an interrupt ends.
 
-Run work on rows so that only its result is observable, under fixed numeric settings.
-
 An analyst's settings must not decide whether the work fails or what it shows: ``numpy.seterr(all="raise")`` or
 ``warnings.simplefilter("error")`` would turn an overflow in one row into an error, and ``numpy.seterr(all="print")``
-would print a line for it in the notebook.
+would print a line for it in the notebook.  So the numeric settings are fixed while it runs.
 
 An engine notices an interrupt late, not at all, or as an error of its own, and its work may continue.  So the calling
 thread only waits.  When interrupted, it abandons the work and has it cancelled, and the next query first waits until

@@ -1,12 +1,11 @@
-"""Columns of a source as a data frame in which no value depends on another, and which values are missing.
-
-Values that are missing beside nulls, as the declaration lists them: the same in every format.  Reads rows.
-
-A text is missing if it is in the list.  A number is missing if some text of the list writes it, and a date or a time
-likewise in ISO 8601; a truth value never is.  Each value is compared alone.
+"""Columns of a source as a data frame in which no value depends on another, and which values are missing.  Reads rows.
 
 Types that a source declares are kept, and a session refuses one that cannot match the schema.  Where each value has a
 type of its own, as in a worksheet, a column has Python objects, which are read one by one.
+
+Beside nulls, the values that the declaration lists are missing, the same in every format.  A text is missing if it is
+in the list.  A number is missing if some text of the list writes it, and a date or a time likewise in ISO 8601; a truth
+value never is.  Each value is compared alone.
 """
 
 from __future__ import annotations

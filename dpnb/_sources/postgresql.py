@@ -1,7 +1,5 @@
 """Reads PostgreSQL by ADBC, in the binary form of COPY.  Reads rows.
 
-Reads PostgreSQL by ADBC, in the binary form of COPY.  Reads rows.
-
 Every expression is one that no value can make fail: a numeric is sent as its text, since one of 400 digits is no double
 and a cast to double precision would raise; a date outside the years 1 to 9999, as infinity, is sent as null, since no
 date of Python is equal to it.  Texts of a database that is not in UTF-8 are sent as the bytes that they are, and are

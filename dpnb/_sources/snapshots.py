@@ -1,10 +1,9 @@
-"""Reads tables of databases, and keeps what was read for one version of a table beside the ledger.
+"""Reads tables of databases, and keeps what was read for one version of a table beside the ledger.  Reads rows.
 
-Reads a table, or a query, of a database in one read-only transaction, as batches of Arrow.  Reads rows.
-
-The statement asks for the declared columns and the unit alone, in a form that no row can make fail, and that makes no
-row change how another is read: a driver that chooses the type of a column by its values, or raises at a value, is never
-asked for such values.  What cannot be read as declared is refused by the type of its column, before rows are read.
+A table, or a query, is read in one read-only transaction, as batches of Arrow.  The statement asks for the declared
+columns and the unit alone, in a form that no row can make fail, and that makes no row change how another is read: a
+driver that chooses the type of a column by its values, or raises at a value, is never asked for such values.  What
+cannot be read as declared is refused by the type of its column, before rows are read.
 
 ==========  ==============  =========================================================================================
 database    driver          one transaction, in which all tables of one declaration are read
@@ -17,12 +16,10 @@ others      as installed    as the driver begins one; the account must not be ab
 
 No time limit is set: a large table may need long, and the administrator of the database can set one for the account.
 
-Snapshots: what was read of databases for one version of a table, kept beside the ledger.  Reads rows.
-
-A database changes between two starts, and a version is one table.  So it is read once, into Parquet files that only the
-curator's account can read: ``<ledger>-snapshots/<version>/<table>.parquet``.  All tables of a version are written in a
-hidden folder, which gets its name when they are complete and on disk; a crash before leaves nothing that counts, and
-the next who takes a snapshot removes it.  Of two processes, one waits for the other.
+A database changes between two starts, and a version is one table.  So a service reads it once, into a snapshot: Parquet
+files that only the curator's account can read, ``<ledger>-snapshots/<version>/<table>.parquet``.  All tables of a
+version are written in a hidden folder, which gets its name when they are complete and on disk; a crash before leaves
+nothing that counts, and the next who takes a snapshot removes it.  Of two processes, one waits for the other.
 """
 
 from __future__ import annotations

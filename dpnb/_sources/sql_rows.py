@@ -1,7 +1,5 @@
 """Reads other databases by SQLAlchemy, as values of Python, which are converted one by one.  Reads rows.
 
-Reads other databases by SQLAlchemy, as values of Python, which are converted one by one.  Reads rows.
-
 Such values have types of their own: SQLite stores any value in any column, MariaDB a date that is none, and what a
 driver makes of one is as it is.  So the type of a column is that of its declaration, and a value counts or not as it
 would in a CSV file: numbers for `Bounded`, else texts, and dates in ISO 8601 where the driver does not tell types.

@@ -1,13 +1,12 @@
-"""Tables in text files (CSV): no row changes how another is read; and how such a file is probably written.
-
-How a CSV file is probably written: separator, decimal mark, encoding, format of dates.  Reads rows.
-
-For the curator alone, who confirms it.  A share of the lines decides, so that one line rarely changes anything.
+"""How a field of a CSV file is read, which no other row changes, and how such a file is probably written.  Reads rows.
 
 A reader that infers the type of a column from its values lets one row change what all others count as.  So a field
 stays the text that it is; the schema says what it counts as.  A record is one physical line, whatever its quotation
 marks say: a reader that looks for the end of an open quotation mark would take the following lines, other persons'
 rows, for one field.  What cannot be read is dropped line by line, and counted for the curator alone.
+
+How a file is probably written (separator, decimal mark, encoding, format of dates) is for the curator alone, who
+confirms it.  A share of the lines decides, so that one line rarely changes anything.
 """
 
 from __future__ import annotations

@@ -1,16 +1,14 @@
 """A copy of a ledger, and the check that files of a table have the contents that a version was first used with.
 
-Refuse files of a table whose contents differ from those that a version was first used with.
-
 A service records a digest of the data files of a version, of the bytes of the files, so a copied file or a moved
 machine stays valid.  It is computed from rows.  So it is keyed with a secret, in a file beside the ledger that only the
 curator can read, and it is in a row whose content no log, statement or audit shows and no analyst receives: who knows
 all rows but one could else find the last by trial.
 
-The file with the highest row that is known of a ledger (:mod:`dpnb.service.heads`) is never part of it: restored with
-the ledger, it would fit the older copy, and what was charged since could be spent again.
-
-A file beside the ledger names the state that was copied last, and when, for the curator's page: nothing else reads it.
+A copy has the secret too.  It never has the file with the highest row that is known of a ledger
+(:mod:`dpnb.service.heads`): restored with the ledger, that would fit the older copy, and what was charged since could
+be spent again.  A file beside the ledger names the state that was copied last, and when, for the curator's page:
+nothing else reads it.
 """
 
 from __future__ import annotations

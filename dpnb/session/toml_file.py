@@ -1,12 +1,8 @@
-"""The files that a curator writes: TOML, and long lists of categories.
+"""The files that a curator writes: TOML with the line of each key, and long lists of categories.
 
-`dpnb.session.declaration` reads a table's declaration from such a file; `dpnb.service.configuration` the settings of a
-service.
-
-The file of a long list of categories, which ``values_file`` of a declared column names.
-
-It becomes the ``values`` of that column, so that declarations with equal lists are the same.  The file is public, as
-the declaration is: errors may quote it.
+A declaration (`dpnb.session.declaration`) and the settings of a service (`dpnb.service.configuration`) are TOML files.
+A list of categories, which ``values_file`` of a declared column names, becomes the ``values`` of that column, so that
+declarations with equal lists are the same.  Both are public: errors may quote them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """Codes of cells and of values, and comparisons that read 16 bits of a value instead of 64.
 
-Comparisons of a column with a constant, which read 16 bits of a value instead of 64 wherever these decide.
-
 A comparison of 64-bit numbers takes as long as memory needs to deliver them.  A coarse code is a monotone function of
 the value, so different codes are in the order of the values; where the codes are equal, `Kernels.at_least` compares the
 values.  The result is that of comparing all values; the time depends on how many codes are equal.

@@ -1,17 +1,13 @@
 """Tables in memory, also joined ones: columns prepared once, queries computed by `dpnb._backends.memory.execute`.
 
-A join of tables in memory: pairs of rows are formed for each query, a block of whole units at a time.
+One unit may have many times more pairs in a join than rows, so the memory of a query must not depend on them.  Pairs
+are formed for each query, a block of whole units at a time, and never kept.  A block has a fixed size, which its last
+unit exceeds by no more pairs than a unit may have.  Before the first block is formed, as much memory is requested as
+the largest blocks can need, so that whether a query fails for lack of memory does not depend on the rows.
 
-One unit may have many times more pairs than rows, so the memory of a query must not depend on them.  Pairs are never
-kept.  A block has a fixed size, which its last unit exceeds by no more pairs than a unit may have.  Before the first
-block is formed, as much memory is requested as the largest blocks can need, so that whether a query fails for lack of
-memory does not depend on the rows.  Memory is nevertheless outside the guarantee, as timing is: see
-`dpnb._backends.memory.memory_backend`.
-
-Memory, like timing, is outside the guarantee: a session is as large as its tables, and the temporary memory of a
-query may depend on how many rows pass its filter.  So that one unit's values cannot be inferred from it, a unit has few
-pairs in a join, and pairs are formed one block at a time and not kept ; without a
-join, a unit accounts for a few arrays as long as its rows.
+Memory is nevertheless outside the guarantee, as timing is: a session is as large as its tables, and the temporary
+memory of a query may depend on how many rows pass its filter.  Without a join, a unit accounts for a few arrays as long
+as its rows.
 
 In a part of a partition with a limit, a unit that has rows in more groups counts in the first `max_parts_per_unit` of
 them by the hash of `contribution`, before any filter: the choice depends on the unit's own rows alone, and is the same

@@ -1,9 +1,6 @@
 """The contribution of each unit to a query, and its squared norm.  Reads rows; all of it is private until noised.
 
-The squared norm of each unit's contribution to a query, computed without the vectors themselves.
-
-This covers the common queries; for the others `per_unit.per_unit_vectors` computes the vectors.  Reads rows, sorted by
-unit; what it returns is private.
+The norm is computed without the vectors themselves for the common queries, of rows that are sorted by unit.
 """
 
 from __future__ import annotations

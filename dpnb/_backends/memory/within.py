@@ -1,7 +1,5 @@
 """Values that are computed from the rows of one unit, in memory.  Reads rows; every value in here is private.
 
-Values that are computed from the rows of one unit, in memory.  Reads rows; every value in here is private.
-
 See `dpnb._compile.within` for what may be computed.  The rows of a table are in the order of their units, so a block of
 whole units is computed alone: its rows are sorted into *runs*, the rows of one unit with the same keys, and every
 function is a few operations on all runs of the block at once.

@@ -1,7 +1,5 @@
 """The document of the cockpit, and what protects it: logins, which requests are accepted, headers.
 
-The logins of the cockpit, which requests it accepts, and the headers of every response.
-
 A request must be addressed to one of the cockpit's own names, so that a page under another name that resolves to this
 address cannot read anything.  A request that changes something must come from the cockpit's own page: the browser
 states where it comes from in ``Origin``, and no other page can change that.

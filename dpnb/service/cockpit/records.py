@@ -1,9 +1,8 @@
 """Audits that are started on the page, and what it shows of the records of a table.
 
-Audits of ledgers that are started on the page, each in a process of its own.
-
-It is ``python -m dpnb audit``, which reads a copy of the ledger: however long it takes, analysts do not wait for it,
-nor for the interpreter's lock.  One runs at a time.  The results are kept until the service ends.
+An audit is a process of its own, ``python -m dpnb audit``, which reads a copy of the ledger: however long it takes,
+analysts do not wait for it, nor for the interpreter's lock.  One runs at a time.  The results are kept until the
+service ends.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""The acts of a curator, also those about people and tokens.
-
-Adding and removing the analysts of a table, and handing over an unused part, with their tokens; tokens alone.
+"""The acts of a curator about a budget, about the analysts of a table and about tokens.
 
 The ledger is written first: a removed analyst is charged nothing more from its row on, also if the file of tokens
 cannot be written then.

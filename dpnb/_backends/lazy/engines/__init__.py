@@ -1,12 +1,7 @@
 """The supported engines, listed in `ENGINES`: one module for each, behind one base class.
 
-``engine``  the base class: the operations that narwhals does not express for every engine, and causes of unstable plans
-``polars``  lazy frames of polars
-``duckdb``  relations of DuckDB, their syntax trees, and what their user may not change
-``spark``   data frames of Spark, and their jobs, which an interrupt cancels
-``ibis``    tables of Ibis: the relation of DuckDB, or an engine on one of these databases, which are not in `ENGINES`:
-``guarded_sql``, ``sql``  the SQL of expressions, of which none fails, and of queries, on a connection of their own
-``postgresql``, ``sqlite``  what differs between them
+Tables of Ibis are the relation of DuckDB, or have an engine on one of the databases of ``ibis``, which are not in
+`ENGINES`: these compute through SQL, on a connection of their own.
 """
 
 from __future__ import annotations
