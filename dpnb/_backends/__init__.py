@@ -23,8 +23,7 @@ from dpnb._backends.column_types import (
     unit_kind,
 )
 from dpnb._backends.dask import DaskBackend
-from dpnb._backends.lazy.engines import ENGINES
-from dpnb._backends.lazy.engines.ibis import engine_of
+from dpnb._backends.lazy.engines import ENGINES, engine_of_ibis
 from dpnb._backends.lazy.lazy_backend import LazyBackend
 from dpnb._backends.memory.memory_backend import MemoryBackend
 from dpnb._backends.memory.prepare.prepared_table import READING_FAILED
@@ -81,7 +80,7 @@ def _opened(tables: Mapping[str, Any], schemas: Schemas, units: Units, added: Ad
         refuse_mixed_units({name: _unit_kind(table._meta, units[name]) for name, table in tables.items()}, units)
         return DaskBackend.read(tables, schemas, units, added)
     if engine is nw.Implementation.IBIS:
-        return LazyBackend(*engine_of(tables), schemas, units, added)
+        return LazyBackend(*engine_of_ibis(tables), schemas, units, added)
     return LazyBackend(ENGINES[engine], tables, schemas, units, added)
 
 

@@ -73,6 +73,7 @@ def log_half_of_one_plus_exp(x: float) -> float:
         return x - math.log(2) + math.log1p(math.exp(-x))
     return math.log1p(math.expm1(x) / 2)
 
+
 __all__ = ["combine", "confidence_sequence_radius", "fixed_radius", "tuned_tau"]
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from dpnb.remote.connect import connect
 
 if TYPE_CHECKING:
-    from dpnb.remote.connect import RemoteSession
+    from dpnb.remote.session import RemoteSession
 
 __all__ = ["RemoteSession", "connect"]
 
@@ -14,6 +14,6 @@ def __getattr__(name: str) -> Any:
     """`RemoteSession`, whose module needs httpx, which only `connect` imports."""
     if name != "RemoteSession":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from dpnb.remote.connect import RemoteSession
+    from dpnb.remote.session import RemoteSession
 
     return RemoteSession

@@ -16,7 +16,15 @@ import narwhals as nw
 from dpnb._backends.column_types import refuse_mixed_units
 from dpnb._backends.contribution import orders_of
 from dpnb._backends.lazy.contribution import first_groups
-from dpnb._backends.lazy.engines.engine import Engine, InProcessEngine, LazyFrame, Paths
+from dpnb._backends.lazy.engines.engine import (
+    Engine,
+    InProcessEngine,
+    LazyFrame,
+    Paths,
+    digest_of,
+    paths_of,
+    refuse_unstable,
+)
 from dpnb._backends.lazy.execute import (
     SelectedRows,
     added_up,
@@ -26,7 +34,6 @@ from dpnb._backends.lazy.execute import (
     selected_rows,
 )
 from dpnb._backends.lazy.expressions import NarwhalsEvaluator
-from dpnb._backends.lazy.files import digest_of, paths_of, refuse_unstable
 from dpnb._backends.lazy.group_discovery import UnitGroups, counted, groups_of_units
 from dpnb._backends.lazy.lazy_table import UNIT, LazyTable, Share, engine_table
 from dpnb._backends.lazy.units import UnitSpending, has_small_units, unit_norms_squared, with_first_rows
