@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import sys
 from collections.abc import Callable, Sequence
+from datetime import datetime
+from pathlib import Path
 
 from dpnb.curator.audit import audit
 from dpnb.curator.audit_scopes import audit_text
@@ -18,8 +21,9 @@ from dpnb.curator.statement import statement
 from dpnb.curator.statement_text import statement_text
 from dpnb.errors import CheckError, DpnbError, InvalidValueError
 from dpnb.remote.commands import add_commands
-from dpnb.service.access.tokens import ROLES
-from dpnb.service.server import list_tokens, make_token, revoke, run_service
+from dpnb.remote.deciding import token_handed_over
+from dpnb.service.access.tokens import ROLES, StoredToken, new_token, now, read_tokens, revoke_tokens
+from dpnb.service.configuration.settings import read_settings
 from dpnb.service.snapshots import take_next
 from dpnb.session.backup import back_up
 from dpnb.session.disclosure.together import SAME_UNIT, SET_BEFOREHAND, write_sum
@@ -134,6 +138,8 @@ was taken; then nothing was changed. The command refuses to run in a notebook ke
 
 SETTINGS = "curator.toml"
 
+SERVICE_LIBRARIES = ("starlette", "uvicorn", "pyrate_limiter", "prometheus_client", "httpx", "pyarrow")
+
 INTERRUPTED = 130
 """The exit code that shells use for an interrupt."""
 
@@ -213,16 +219,56 @@ def _refresh(options: argparse.Namespace) -> tuple[str, int]:
 def _serve(options: argparse.Namespace) -> tuple[str, int]:
     if not options.check:
         refuse_in_kernel("serve", "analysts can read the memory of what they start", CheckError)
-    return run_service(options.settings, check_only=options.check, restored=options.restored)
+    missing = [name for name in SERVICE_LIBRARIES if importlib.util.find_spec(name) is None]
+    if missing:
+        raise InvalidValueError(
+            f'serve: needs {" and ".join(missing)}, which are not installed; pip install "dpnb[serve]"'
+        )
+    from dpnb.service.server import check_service, serve  # only now, since the extra may be missing
+
+    path = Path(options.settings)
+    if options.check:
+        return check_service(path), 0
+    code = serve(
+        path,
+        lambda url: _say(f"dpnb: serving at {url}; Ctrl-C stops"),
+        lambda url: _say(f"dpnb: the curator's page is at {url}; log in with a token of a curator"),
+        restored=options.restored,
+    )
+    return "dpnb: stopped", code
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
 
 
 def _token(options: argparse.Namespace) -> tuple[str, int]:
     refuse_in_kernel("token", "a token in a notebook is read by everyone who gets the notebook", CheckError)
+    file, name, time = read_settings(options.settings).tokens, getattr(options, "name", ""), now()
     if options.action == "list":
-        return list_tokens(options.settings)
+        lines = [_token_line(one, time) for one in read_tokens(file)]
+        return "\n".join(lines) or "no tokens; make one with python -m dpnb token new NAME", 0
     if options.action == "revoke":
-        return revoke(options.settings, options.name)
-    return make_token(options.settings, options.name, options.expires, options.role)
+        number = revoke_tokens(file, name)
+        return f"revoked {number} {'token' if number == 1 else 'tokens'} of {name}; what was released stays recorded", 0
+    token = new_token(file, name, options.expires, options.role)
+    valid = sum(one.name == name and one.is_valid(time) for one in read_tokens(file))
+    if valid > 1:
+        sys.stderr.write(f"{name} has {valid} valid tokens now; python -m dpnb token revoke {name} takes all back.\n")
+    sys.stderr.write(token_handed_over(name))
+    return token, 0
+
+
+def _token_line(one: StoredToken, time: datetime) -> str:
+    """A token, without its hash."""
+    if one.revoked is not None:
+        state = f"revoked {one.revoked}"
+    elif one.expires is not None:
+        state = f"{'valid until' if one.is_valid(time) else 'expired'} {one.expires}"
+    else:
+        state = "valid until it is revoked"
+    return f"{one.name}, {one.role}: {state}; made {one.created}"
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -304,7 +350,7 @@ def _parser() -> argparse.ArgumentParser:
     ten.add_argument("folder", metavar="FOLDER", help="the folder of the copy, on another disk")
 
     four = command("serve", _serve, 2, ABOUT_SERVE, "serve tables to analysts, who connect from their notebooks")
-    four.add_argument("settings", nargs="?", default=SETTINGS, metavar="SETTINGS", help="by default curator.toml")
+    four.add_argument("settings", nargs="?", default=SETTINGS, metavar="SETTINGS", help=f"by default {SETTINGS}")
     four.add_argument("--check", action="store_true", help="only check the settings and declarations, and open nothing")
     four.add_argument(
         "--restored",
@@ -330,7 +376,7 @@ def _parser() -> argparse.ArgumentParser:
             one.add_argument(
                 "--role", choices=ROLES, default="analyst", help="what the person may do; an analyst by default"
             )
-        one.add_argument("--settings", default=SETTINGS, metavar="SETTINGS", help="by default curator.toml")
+        one.add_argument("--settings", default=SETTINGS, metavar="SETTINGS", help=f"by default {SETTINGS}")
     return parser
 
 

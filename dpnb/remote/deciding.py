@@ -265,12 +265,16 @@ def people(options: argparse.Namespace, amount: Callable[[argparse.Namespace], C
     if changed.token is None:
         return people_text(changed.table)
     name = act.to if isinstance(act, HandOver) else act.name
-    sys.stderr.write(
-        f"The token of {printable(name)}, which is not shown again. Send it to {printable(name)} as you would send a "
-        "password. It is given in the environment variable DPNB_TOKEN or at the prompt of dpnb.connect, never in a "
-        "notebook:\n"
-    )
+    sys.stderr.write(token_handed_over(printable(name)))
     return changed.token
+
+
+def token_handed_over(name: str) -> str:
+    """What is said before a new token is shown."""
+    return (
+        f"The token of {name}, which is not shown again. Send it to {name} as you would send a password. It is given "
+        "in the environment variable DPNB_TOKEN or at the prompt of dpnb.connect, never in a notebook:\n"
+    )
 
 
 def _act(options: argparse.Namespace, amount: Callable[[argparse.Namespace], Components | None]) -> AnyPersonAct:
