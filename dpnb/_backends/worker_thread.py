@@ -29,9 +29,6 @@ from dpnb.errors import DpnbError, ExecutionError
 from dpnb.progress import Stage, at
 from dpnb.threads import POLL_SECONDS, ThreadTask, end_if_asked
 
-# --- fixed numeric settings for work on rows --------------------------------------------------------------------------
-
-
 _lock = threading.RLock()
 _inside: list[object] = []
 _filters: list[warnings.catch_warnings[None]] = []

@@ -26,9 +26,6 @@ from dpnb.results.disclosure.report import Report
 from dpnb.session.disclosure.building import build, report_of, rows_for, written_now
 from dpnb.session.disclosure.requests import StatementScope
 
-# --- the disclosure statement of a ledger that no session has open ----------------------------------------------------
-
-
 Format = Literal["html", "json"]
 
 

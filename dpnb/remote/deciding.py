@@ -33,9 +33,6 @@ if TYPE_CHECKING:
     from dpnb.remote.channel import Channel
 
 
-# --- questions of auditors and curators -------------------------------------------------------------------------------
-
-
 def history(address: str, table: str) -> str:
     """Who requested what of a table, in words, oldest first; never what was answered.
 

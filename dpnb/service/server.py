@@ -38,8 +38,6 @@ from dpnb.service.opening import OpenTable, check_table, open_table
 from dpnb.service.served import Rules, ServedTable
 from dpnb.service.turns import SETTINGS
 
-# --- the server of the cockpit ----------------------------------------------------------------------------------------
-
 
 class CockpitServer(uvicorn.Server):
     """Serves the cockpit beside the service, on at most `most` connections, which are apart from those of analysts."""

@@ -23,9 +23,6 @@ from typing import Any
 from dpnb.errors import DpnbError, InvalidValueError, SchemaError
 from dpnb.schema import Key
 
-# --- the line number of each key in a TOML file -----------------------------------------------------------------------
-
-
 KeyPath = tuple[str, ...]
 """A key, as its path from the top of the file."""
 

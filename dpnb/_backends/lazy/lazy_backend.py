@@ -53,8 +53,6 @@ from dpnb.copying import NotCopyable
 from dpnb.errors import SchemaError
 from dpnb.schema import Added, Schema, Text
 
-# --- joins and parts of tables that stay in their engine --------------------------------------------------------------
-
 
 def join(left: LazyTable, right: LazyTable, schemas: tuple[Schema, Schema], source: Join) -> LazyTable:
     """Every pair of rows that one unit has in both tables."""

@@ -33,9 +33,6 @@ from dpnb._plan.expressions.dtypes import Dtype
 from dpnb._plan.expressions.nodes import Expression, Node, conjuncts, nodes_of
 from dpnb.threads import Helpers, ThreadTask, end_if_asked
 
-# --- results that blocks share ----------------------------------------------------------------------------------------
-
-
 N = TypeVar("N", bound=Node)
 T = TypeVar("T")
 

@@ -184,9 +184,6 @@ def _pairs(left: ShortIntegers, right: ShortIntegers) -> tuple[Integers, Integer
     return at_left, np.repeat(first, counts) + within
 
 
-# --- the rows of one group as a separate table ------------------------------------------------------------------------
-
-
 def part(table: PreparedTable, schema: Schema, which: PartSource) -> PreparedTable:
     """The rows of a part: a private value."""
     with np.errstate(all="ignore"):

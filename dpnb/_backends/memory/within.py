@@ -31,8 +31,6 @@ from dpnb.schema import Bounded, Categories, Schema
 WINDOW_VALUES, MIN_ROWS = 2**22, 2**12
 """Values within units in a block, and its rows at least, while a table of rows per unit is made."""
 
-# --- runs of rows -----------------------------------------------------------------------------------------------------
-
 
 @dataclass(frozen=True)
 class Runs:
@@ -137,9 +135,6 @@ def _without_ties(table: PreparedTable, start: int, levels: list[NDArray[Any]], 
     sorting = np.lexsort([*finer[::-1], *contents[::-1], np.cumsum(differs)[tied]])
     at[tied] = at[tied][sorting]
     return at
-
-
-# --- functions of runs ------------------------------------------------------------------------------------------------
 
 
 class _Values:

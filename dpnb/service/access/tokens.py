@@ -31,8 +31,6 @@ from dpnb.service.access.clock import Clock
 from dpnb.service.configuration.parts import NAME
 from dpnb.wire.amounts import moment_from_text
 
-# --- owners of files --------------------------------------------------------------------------------------------------
-
 
 def user_name(uid: int) -> str:
     """The name of a user; the number if it has none."""

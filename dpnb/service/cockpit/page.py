@@ -29,9 +29,6 @@ from dpnb.copying import NotCopyable
 from dpnb.errors import InvalidValueError
 from dpnb.service.access.tokens import AUDITORS, LONGEST_TOKEN, Identity, TokenStore, hash_of
 
-# --- events for the page ----------------------------------------------------------------------------------------------
-
-
 POLL_SECONDS = 0.5
 HEARTBEAT_SECONDS = 5.0
 """Time after which a comment is sent, so that the page notices a lost connection."""
@@ -74,9 +71,6 @@ class Live(NotCopyable):
                 await asyncio.sleep(POLL_SECONDS)
         finally:
             self._streams -= 1
-
-
-# --- the document of the cockpit --------------------------------------------------------------------------------------
 
 
 STATIC = Path(__file__).parents[1] / "static"

@@ -34,9 +34,6 @@ from dpnb._plan.expressions.nodes import Node
 from dpnb.errors import SchemaError
 from dpnb.schema import Schema
 
-# --- query plans of engines -------------------------------------------------------------------------------------------
-
-
 # Why the rows of a plan may differ between reads, in words.
 RANDOM = "a random or volatile operation"
 LIMITED = "a limit without an order"
@@ -252,9 +249,6 @@ def folded(limbs: Sequence[Any], before: Any = None) -> Any:
 def squared(state: Any) -> Any:
     """The final step of the hash; without a square the hash would be linear."""
     return (state * state % PRIME * MULTIPLIER + state) % PRIME
-
-
-# --- stability of a table ---------------------------------------------------------------------------------------------
 
 
 def refuse_unstable(name: str, native: Any, engine: Engine) -> None:
