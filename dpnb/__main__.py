@@ -21,7 +21,7 @@ from dpnb.curator.statement import statement
 from dpnb.curator.statement_text import statement_text
 from dpnb.errors import CheckError, DpnbError, InvalidValueError
 from dpnb.remote.commands import add_commands
-from dpnb.remote.deciding import token_handed_over
+from dpnb.remote.deciding import say, token_handed_over
 from dpnb.service.access.tokens import ROLES, StoredToken, new_token, now, read_tokens, revoke_tokens
 from dpnb.service.configuration.settings import read_settings
 from dpnb.service.snapshots import take_next
@@ -155,8 +155,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         sys.stderr.write("dpnb: interrupted; nothing was written\n")
         return INTERRUPTED
-    encoding = sys.stdout.encoding or "utf-8"
-    sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+    say(text)
     return int(code)
 
 

@@ -166,3 +166,11 @@ def only_table(given: str, tables: Sequence[str], what: str) -> str:
 def quoted(name: str) -> str:
     """A name as SQL writes it."""
     return '"' + name.replace('"', '""') + '"'
+
+
+def decoded(text: bytes | None, codec: str = "utf-8") -> str | None:
+    """A text of a source, which may store any bytes as one; None if they are not in the encoding."""
+    try:
+        return None if text is None else text.decode(codec)
+    except UnicodeDecodeError:
+        return None

@@ -134,9 +134,9 @@ class TableSnapshot:
                 for location in dict.fromkeys(source.location for source in sources.values()):
                     own = {name: source for name, source in sources.items() if source.location == location}
                     _write_all(made, own, wanted, argument)
-                _synchronize(made)
+                synchronize(made)
                 made.rename(self.folder)
-                _synchronize(top)
+                synchronize(top)
             finally:
                 shutil.rmtree(made, ignore_errors=True)
         return True
@@ -233,7 +233,8 @@ def _refuse_other_account(path: Path) -> None:
         )
 
 
-def _synchronize(folder: Path) -> None:
+def synchronize(folder: Path) -> None:
+    """Wait until the names of the files in a folder are on disk."""
     opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(opened)

@@ -102,7 +102,7 @@ def decide(
             raise InvalidValueError(f"number: must be that of a pending request; got {number}; pending: {known}")
         one = pending[number]
         act = decision(one)
-        _say(lines_text([*_request_lines(one), *_effect(one, act)]))
+        say(lines_text([*_request_lines(one), *_effect(one, act)]))
         if not is_confirmed:
             confirm("Approve it?" if isinstance(act, Approve) else "Decline it?", "request")
         state = send_act(channel, table, act)
@@ -125,7 +125,8 @@ def confirm(question: str, what: str) -> None:
         raise InvalidValueError(f"the {what} was not {done}: the answer was not yes; nothing was changed")
 
 
-def _say(text: str) -> None:
+def say(text: str) -> None:
+    """Write a text and the end of its line to the terminal, whatever its encoding."""
     encoding = sys.stdout.encoding or "utf-8"
     sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
 

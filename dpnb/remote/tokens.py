@@ -118,15 +118,12 @@ class Credential(Protocol):
     @property
     def source(self) -> str:
         """Where it was found, for errors."""
-        ...
 
     def header(self) -> str:
         """The value of the header ``Authorization``."""
-        ...
 
     def renew(self) -> bool:
         """Whether another token can be made after the service has refused this one."""
-        ...
 
 
 class Token(NotCopyable):

@@ -27,6 +27,7 @@ from typing import Any
 
 import msgspec
 
+from dpnb._sources.snapshots import OTHERS, PRIVATE_FOLDER, synchronize
 from dpnb._sources.snapshots import SUFFIX as SNAPSHOTS
 from dpnb.errors import InvalidValueError, LedgerError
 from dpnb.ledger import Ledger
@@ -124,14 +125,8 @@ def _make(path: Path) -> None:
             os.link(made.name, path)
         except FileExistsError:
             return
-    folder = os.open(path.parent, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    synchronize(path.parent)
 
-
-PRIVATE_FOLDER, OTHERS = 0o700, 0o077
 
 NOTE = "-backup"
 """Of the file beside a ledger that says when it was copied last."""
@@ -228,10 +223,6 @@ def _write(path: Path, content: bytes, owner: os.stat_result | None = None) -> N
             except BaseException:
                 Path(made.name).unlink(missing_ok=True)
                 raise
-        folder = os.open(path.parent, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        synchronize(path.parent)
     except OSError as error:
         raise InvalidValueError(f"folder: {str(path)!r} cannot be written ({error.strerror}); make room") from None

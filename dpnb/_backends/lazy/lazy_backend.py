@@ -16,15 +16,7 @@ import narwhals as nw
 from dpnb._backends.column_types import refuse_mixed_units
 from dpnb._backends.contribution import orders_of
 from dpnb._backends.lazy.contribution import first_groups
-from dpnb._backends.lazy.engines.engine import (
-    Engine,
-    InProcessEngine,
-    LazyFrame,
-    Paths,
-    digest_of,
-    paths_of,
-    refuse_unstable,
-)
+from dpnb._backends.lazy.engines.engine import Engine, InProcessEngine, LazyFrame, Paths, digest_of
 from dpnb._backends.lazy.execute import (
     SelectedRows,
     added_up,
@@ -132,8 +124,8 @@ class LazyBackend(SourceResolver[LazyTable]):
             if share is None:
                 engine.refuse_settings(tables.values())
             for name, table in tables.items() if share is None else ():
-                refuse_unstable(name, table, engine)
-                self._paths[name] = paths_of(table, engine)
+                engine.refuse_unstable(name, table)
+                self._paths[name] = engine.paths_of(table)
             lazy = {
                 name: engine_table(engine, table, schemas[name], units[name], orders_of(added, name), share)
                 for name, table in tables.items()

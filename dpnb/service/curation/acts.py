@@ -22,7 +22,16 @@ from dpnb.accounting.losses import PureGDP
 from dpnb.errors import InvalidValueError, printable
 from dpnb.ledger import ROOT, node_of
 from dpnb.ledger.origin import MAX_ACTOR, RequestOrigin, requested_by
-from dpnb.service.access.tokens import Identity, Role, TokenStore, expiry_of
+from dpnb.service.access.tokens import (
+    Identity,
+    Role,
+    TokenStore,
+    expiry_of,
+    extend_tokens,
+    new_token,
+    revoke_tokens,
+    rotate_token,
+)
 from dpnb.service.configuration.parts import NAME, AmountSettings
 from dpnb.service.monitoring import log
 from dpnb.service.opening import OpenTable
@@ -223,10 +232,10 @@ def change_people(
     if leaving is not None and tokens.role_of(leaving) == "analyst":
         others = [other.table for other in tables.values() if other is not served]
         if not any(other.may_open(leaving) for other in others):
-            tokens.revoke(leaving)
+            revoke_tokens(tokens.path, leaving)
     if coming is None or isinstance(one, RemoveAnalyst) or not one.has_token or tokens.role_of(coming) is not None:
         return None
-    return tokens.make(coming, expires)
+    return new_token(tokens.path, coming, expires)
 
 
 def _act(table: OpenTable, person: Identity, one: AnyPersonAct) -> None:
@@ -280,13 +289,13 @@ class TokenAct(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def change_tokens(tokens: TokenStore, one: TokenAct) -> str:
     """The token that an act made; empty for none."""
     if one.act == "new":
-        return tokens.make(one.name, one.expires, one.role)
+        return new_token(tokens.path, one.name, one.expires, one.role)
     if one.act == "replace":
-        return tokens.rotate(one.name)
+        return rotate_token(tokens.path, one.name)
     if one.act == "extend":
-        tokens.extend(one.name, one.expires)
+        extend_tokens(tokens.path, one.name, one.expires)
     else:
-        tokens.revoke(one.name)
+        revoke_tokens(tokens.path, one.name)
     return ""
 
 

@@ -202,9 +202,29 @@ class Engine(ABC):
     def refuse_settings(self, natives: Iterable[Any]) -> None:  # noqa: B027  (not every engine has such settings)
         """Refuse frames of a connection whose settings or functions change what a query means."""
 
+    def refuse_unstable(self, name: str, native: Any) -> None:
+        """Refuse a table whose plan shows that its rows may differ between reads; its error does not quote the plan."""
+        try:
+            cause = self.unstable(native)
+        except Exception:  # noqa: BLE001  (a plan that cannot be inspected shows nothing)
+            return
+        if cause is not None:
+            which = f"table {name!r}" if name else "table"
+            raise SchemaError(
+                f"{which}: must have the same rows whenever it is read; its plan has {cause}; write its result into a "
+                "file or table once and pass that, or order every row"
+            )
+
     @abstractmethod
     def unstable(self, native: Any) -> str | None:
         """The reason why a frame's rows may differ between reads, or None; see `refuse_unstable`."""
+
+    def paths_of(self, native: Any) -> Paths:
+        """A function that returns the files of a table; none if it does not list them, or none is on this machine."""
+        try:
+            return self.files(native)
+        except Exception:  # noqa: BLE001  (a plan that cannot be inspected shows nothing)
+            return list
 
     @abstractmethod
     def files(self, native: Any) -> Paths:
@@ -249,31 +269,6 @@ def folded(limbs: Sequence[Any], before: Any = None) -> Any:
 def squared(state: Any) -> Any:
     """The final step of the hash; without a square the hash would be linear."""
     return (state * state % PRIME * MULTIPLIER + state) % PRIME
-
-
-def refuse_unstable(name: str, native: Any, engine: Engine) -> None:
-    """Refuse a table whose plan shows that its rows may differ between reads; the message does not quote the plan."""
-    try:
-        cause = engine.unstable(native)
-    except Exception:  # noqa: BLE001  (a plan that cannot be inspected shows nothing)
-        return
-    if cause is not None:
-        which = f"table {name!r}" if name else "table"
-        raise SchemaError(
-            f"{which}: must have the same rows whenever it is read; its plan has {cause}; write its result into a "
-            "file or table once and pass that, or order every row"
-        )
-
-
-# --- the files from which a table is read -----------------------------------------------------------------------------
-
-
-def paths_of(native: Any, engine: Engine) -> Paths:
-    """A function that returns the files of a table; none if it does not list them, or none is on this machine."""
-    try:
-        return engine.files(native)
-    except Exception:  # noqa: BLE001  (a plan that cannot be inspected shows nothing)
-        return list
 
 
 def digest_of(files: Mapping[str, Paths]) -> str | None:
