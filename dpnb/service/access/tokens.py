@@ -1,4 +1,4 @@
-"""Access tokens: shown once, when they are made; the file holds their hashes only.
+"""Access tokens: shown once, stored as hashes, and refused when they have expired or were revoked.
 
 A token is 256 random bits, so a plain hash of it cannot be searched.  The service reads the file again when it has
 changed, so a token is refused as soon as it is revoked.  If the file cannot be read, no token is valid.
