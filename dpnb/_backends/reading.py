@@ -1,4 +1,4 @@
-"""How a table is read from its source, as a curator declares it."""
+"""How a table is read from its source, as far as the source does not say it: part of what a version declares."""
 
 from __future__ import annotations
 
