@@ -35,6 +35,12 @@ _filters: list[warnings.catch_warnings[None]] = []
 """Restores the filters that were set before the first of several blocks; empty outside of them."""
 
 
+T = TypeVar("T")
+
+_here = threading.local()
+_all: weakref.WeakSet[BackgroundRunner] = weakref.WeakSet()
+
+
 @contextmanager
 def isolated_numeric_settings() -> Iterator[None]:
     """Ignore warnings and floating-point errors during the block; also a decorator.
@@ -65,9 +71,6 @@ def isolated_numeric_settings() -> Iterator[None]:
 # --- work on rows of which only the result is observable --------------------------------------------------------------
 
 
-T = TypeVar("T")
-
-
 def run_guarded(
     work: Callable[[], T], message: str, *, interrupted: str = "", public_errors: type[DpnbError] | tuple[()] = ()
 ) -> T:
@@ -93,10 +96,6 @@ def run_guarded(
     except BaseException:  # noqa: BLE001, S110  (its message may quote rows)
         pass
     raise kind(*arguments)
-
-
-_here = threading.local()
-_all: weakref.WeakSet[BackgroundRunner] = weakref.WeakSet()
 
 
 class Cancelled(Exception):  # noqa: N818

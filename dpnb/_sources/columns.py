@@ -28,7 +28,11 @@ if TYPE_CHECKING:
     from dpnb._backends.source_table import SourceTable
 
 
-class MissingValues:
+SHOWN = 10
+"""Largest number of tables that a message lists."""
+
+
+class _MissingValues:
     """The values that a list of texts declares as missing."""
 
     def __init__(self, texts: Sequence[str]) -> None:
@@ -95,10 +99,6 @@ class MissingValues:
         return pa.array([one.as_py() for one in values], kind)
 
 
-SHOWN = 10
-"""Largest number of tables that a message lists."""
-
-
 def chosen_names(header: Sequence[str], wanted: Wanted) -> list[str]:
     """The columns that are read: those that are wanted, as far as there is exactly one of that name."""
     once = [name for name, times in Counter(header).items() if times == 1]
@@ -113,7 +113,7 @@ def table_of_arrow(table: Any, header: Sequence[str], wanted: Wanted, untyped: C
     """
     import pandas as pd
 
-    missing, columns = MissingValues(wanted.reading.missing), {}
+    missing, columns = _MissingValues(wanted.reading.missing), {}
     for name, column in zip(table.column_names, table.columns, strict=True):
         kept = missing.nulls_of(column) if missing else column
         if name in untyped and name != wanted.unit:
@@ -130,7 +130,7 @@ def table_of_values(columns: Mapping[str, list[Any]], rows: int, header: Sequenc
     """
     import pandas as pd
 
-    missing, made = MissingValues(wanted.reading.missing), {}
+    missing, made = _MissingValues(wanted.reading.missing), {}
     for name, values in columns.items():
         kept = [None if missing.has(value) else value for value in values] if missing else values
         if name == wanted.unit:

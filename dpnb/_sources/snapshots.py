@@ -50,6 +50,16 @@ if TYPE_CHECKING:
     from dpnb._backends.source_table import SourceTable
 
 
+SUFFIX = "-snapshots"
+"""Of the folder, beside the ledger."""
+
+PARTIAL = ".partial-"
+PRIVATE_FOLDER, PRIVATE_FILE, OTHERS = 0o700, 0o600, 0o077
+MAX_NAME = 200
+ORIGIN = b"dpnb"
+"""The key in a file's metadata of where and when it was read."""
+
+
 @contextmanager
 def connected(location: str) -> Iterator[DatabaseReader]:
     """Open a database for reading; `location` is its URL."""
@@ -71,16 +81,6 @@ def read_database(source: DataSource, wanted: Wanted) -> SourceTable:
         selected = connection.select(source, wanted)
         arrow = pa.Table.from_batches(list(selected.batches), selected.schema)
     return table_of_arrow(arrow, selected.header, wanted, selected.untyped)
-
-
-SUFFIX = "-snapshots"
-"""Of the folder, beside the ledger."""
-
-PARTIAL = ".partial-"
-PRIVATE_FOLDER, PRIVATE_FILE, OTHERS = 0o700, 0o600, 0o077
-MAX_NAME = 200
-ORIGIN = b"dpnb"
-"""The key in a file's metadata of where and when it was read."""
 
 
 @dataclass(frozen=True)

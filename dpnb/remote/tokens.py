@@ -31,6 +31,14 @@ PREFIX = re.compile(r"(?:/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*", re.ASCII)
 EXAMPLES = "'https://host', 'http://localhost:port' or 'unix:///path/to/socket'"
 
 
+VARIABLE = "DPNB_TOKEN"
+SERVICE_VARIABLE = "DPNB_SERVICE"
+"""The address to which the token of the environment belongs."""
+
+_TEXT = re.compile(r"[A-Za-z0-9._~+/=-]{1,4096}")  # the characters of a bearer token, RFC 6750
+_used_at: list[str] = []  # the origin to which this process has sent the token of its environment
+
+
 @dataclass(frozen=True)
 class Origin:
     """The address of a service, to which a token belongs.
@@ -102,14 +110,6 @@ def _is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
-
-
-VARIABLE = "DPNB_TOKEN"
-SERVICE_VARIABLE = "DPNB_SERVICE"
-"""The address to which the token of the environment belongs."""
-
-_TEXT = re.compile(r"[A-Za-z0-9._~+/=-]{1,4096}")  # the characters of a bearer token, RFC 6750
-_used_at: list[str] = []  # the origin to which this process has sent the token of its environment
 
 
 class Credential(Protocol):

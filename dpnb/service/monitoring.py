@@ -202,6 +202,9 @@ def set_up_log(path: Path | None) -> None:
     logging.raiseExceptions = False  # a full disk must not print a record with its arguments
 
 
+# --- figures ----------------------------------------------------------------------------------------------------------
+
+
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 """The media type of the format."""
 

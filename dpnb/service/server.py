@@ -39,7 +39,7 @@ from dpnb.service.served import Rules, ServedTable
 from dpnb.service.turns import SETTINGS
 
 
-class CockpitServer(uvicorn.Server):
+class _CockpitServer(uvicorn.Server):
     """Serves the cockpit beside the service, on at most `most` connections, which are apart from those of analysts."""
 
     def __init__(self, service: Service, address: PortAddress, most: int, metrics: Metrics) -> None:
@@ -172,7 +172,7 @@ class _Running(uvicorn.Server):
         super().__init__(server_config(self._service.app(), self._gate, tls, lifespan=True))
         self._cockpit = None
         if settings.cockpit is not None:
-            self._cockpit = CockpitServer(self._service, settings.cockpit, cockpit_most, self._metrics)
+            self._cockpit = _CockpitServer(self._service, settings.cockpit, cockpit_most, self._metrics)
         self._listening = replace(listening, socket=self._gate.listening(listening.socket))
         self._reloading = asyncio.Lock()
         self._background: set[asyncio.Task[None]] = set()

@@ -46,6 +46,10 @@ TAKEN = "taken"
 """The key of the time at which the files of a version were read from databases."""
 
 
+NOTE = "-backup"
+"""Of the file beside a ledger that says when it was copied last."""
+
+
 def was_served(path: str, version: str) -> bool:
     """Whether a service has used a version of the ledger in a file."""
     with stored_ledger(path) as ledger:
@@ -126,10 +130,6 @@ def _make(path: Path) -> None:
         except FileExistsError:
             return
     synchronize(path.parent)
-
-
-NOTE = "-backup"
-"""Of the file beside a ledger that says when it was copied last."""
 
 
 class Backup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

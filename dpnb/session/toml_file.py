@@ -189,6 +189,9 @@ def replaced_after(path: str, text: str) -> Iterator[None]:
         new.unlink(missing_ok=True)
 
 
+# --- a long list of categories ----------------------------------------------------------------------------------------
+
+
 VALUES_FILE = "values_file"
 """The key of a column of categories that are in a file."""
 

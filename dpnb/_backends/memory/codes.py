@@ -20,6 +20,13 @@ from dpnb._plan.expressions.dtypes import Boolean, Categorical, Dtype, Numeric, 
 from dpnb._plan.expressions.nodes import Column, Compare, ComparisonOperator, Expression, Literal, nodes_of
 from dpnb.schema import Bounded, Key, text_of
 
+CODES = 2**16
+"""Number of codes."""
+
+CodeArray = NDArray[np.int16]
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
 
 def combined_codes(codes: list[NDArray[Any]], sizes: list[int]) -> tuple[NDArray[np.int64], int]:
     """Several codes combined into one, the last varying fastest, -1 where any is -1; and the number of combinations.
@@ -87,14 +94,6 @@ class LookupKeys:
             return np.full(len(numbers), -1)
         at = np.clip(np.searchsorted(self.numbers, numbers), 0, len(self.table) - 1)
         return np.where(self.numbers[at] == numbers, self.table[at], -1)
-
-
-CODES = 2**16
-"""Number of codes."""
-
-CodeArray = NDArray[np.int16]
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 
 def ordered_columns(node: Expression | None) -> set[str]:

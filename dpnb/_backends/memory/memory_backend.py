@@ -32,7 +32,7 @@ from dpnb._backends.memory import group_discovery
 from dpnb._backends.memory.blocks import KEPT_BYTES, by_blocks, rows_for
 from dpnb._backends.memory.evaluate import NumpyEvaluator
 from dpnb._backends.memory.execute import Active, affected_units, apply_admission, execute, merge_blocks, scaled_sums
-from dpnb._backends.memory.group_discovery import present_groups
+from dpnb._backends.memory.group_discovery import merged, present_groups
 from dpnb._backends.memory.kernels import start_compiling
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable, prepare_all
 from dpnb._backends.memory.prepare.unit_ids import ShortIntegers
@@ -47,7 +47,7 @@ from dpnb.accounting.individual import IndividualFilter, OnExhausted, UnitAdmiss
 from dpnb.accounting.individual.arrays import UnitIndices
 from dpnb.copying import NotCopyable
 from dpnb.progress import Stage, at
-from dpnb.schema import Added, Key, Schema
+from dpnb.schema import Added, Schema
 
 PAIRS_AT_ONCE = 2**15
 """Pairs at which a block ends; its last unit may exceed this."""
@@ -130,25 +130,6 @@ class JoinedRows:
         kept = min(len(query.features), KEPT_BYTES // (8 * PAIRS_AT_ONCE))  # sums share no more results than that
         columns = COLUMNS_AT_ONCE * (1 + len(self._changes)) + 2 * (sum(map(len, self._schemas)) + kept)
         np.empty((BLOCKS_AT_ONCE, PAIRS_AT_ONCE + self._max_pairs, columns))
-
-
-def joined_sums(query: LinearQuery, pairs: JoinedRows, schema: Schema, active: Active | None) -> Sums:
-    """The exact sums of a query; see `execute`."""
-    if active is not None:
-        active = _decided(active, pairs.each(query, lambda block: affected_units(query, block, schema)), pairs)
-    return pairs.summed(query, lambda block: execute(query, block, schema, active))
-
-
-def joined_groups(
-    query: LinearQuery, pairs: JoinedRows, schema: Schema, active: Active | None
-) -> tuple[list[tuple[Key, ...]], Integers]:
-    """Every group that some unit has; see `group_discovery.present_groups`."""
-    if active is not None:
-        active = _decided(
-            active, pairs.each(query, lambda block: group_discovery.affected_units(query, block, schema)), pairs
-        )
-    blocks = pairs.each(query, lambda block: group_discovery.present_groups(query, block, schema, active))
-    return group_discovery.merged(blocks, query, schema)
 
 
 def _decided(active: Active, blocks: Iterator[tuple[UnitIndices, Floats]], pairs: JoinedRows) -> Active | None:
@@ -268,16 +249,21 @@ class MemoryBackend(SourceResolver[PreparedTable | JoinedRows]):
     def sums(self, query: LinearQuery, active: Active | None = None) -> Sums:
         """The exact sums of a query; see `execute`."""
         query, rows, schema = self.query_and_rows(query)
-        if isinstance(rows, JoinedRows):
-            return joined_sums(query, rows, schema, active)
-        return execute(query, rows, schema, active)
+        if not isinstance(rows, JoinedRows):
+            return execute(query, rows, schema, active)
+        if active is not None:
+            active = _decided(active, rows.each(query, lambda block: affected_units(query, block, schema)), rows)
+        return rows.summed(query, lambda block: execute(query, block, schema, active))
 
     def groups(self, query: LinearQuery, active: Active | None = None) -> Groups:
         """Every group that some unit has; see `present_groups`."""
         query, rows, schema = self.query_and_rows(query)
-        if isinstance(rows, JoinedRows):
-            return joined_groups(query, rows, schema, active)
-        return present_groups(query, rows, schema, active)
+        if not isinstance(rows, JoinedRows):
+            return present_groups(query, rows, schema, active)
+        if active is not None:
+            affected = rows.each(query, lambda block: group_discovery.affected_units(query, block, schema))
+            active = _decided(active, affected, rows)
+        return merged(rows.each(query, lambda block: present_groups(query, block, schema, active)), query, schema)
 
     def unit_budgets(self, budget: Fraction, mode: OnExhausted) -> MemoryUnitBudgets:
         """The budgets of all units, before any charge."""

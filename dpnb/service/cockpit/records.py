@@ -47,6 +47,10 @@ FINE, PROBLEMS = 0, 1
 """The exit codes of an audit that came to its end."""
 
 
+MAX_CHANGES = 100
+"""Changes of a version that are listed."""
+
+
 class Audits(NotCopyable):
     """The last audit of each table; call in the event loop."""
 
@@ -120,10 +124,6 @@ async def _ended(process: Process) -> None:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-
-
-MAX_CHANGES = 100
-"""Changes of a version that are listed."""
 
 
 def records(table: OpenTable, audit: AuditState | None, figures: Sequence[tuple[str, str]]) -> RecordsPage:
