@@ -305,67 +305,67 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--version", metavar="V", help="version of the table in the file, if the ledger has several")
     one.add_argument("--unit-type", choices=("text", "number", "time"), help="type of ID, if it is ambiguous")
 
-    two = command("check", _check, 2, ABOUT_CHECK, "check a table against its declaration")
-    two.add_argument("declaration", metavar="DECLARATION", help="the TOML file that Session.from_toml opens")
-    two.add_argument("table", nargs="+", metavar="TABLE", help="the table's file; NAME=FILE for each of several tables")
+    one = command("check", _check, 2, ABOUT_CHECK, "check a table against its declaration")
+    one.add_argument("declaration", metavar="DECLARATION", help="the TOML file that Session.from_toml opens")
+    one.add_argument("table", nargs="+", metavar="TABLE", help="the table's file; NAME=FILE for each of several tables")
 
-    three = command("draft", _draft, 2, ABOUT_DRAFT, "write the declaration of a table, to be completed")
-    three.add_argument(
+    one = command("draft", _draft, 2, ABOUT_DRAFT, "write the declaration of a table, to be completed")
+    one.add_argument(
         "table",
         nargs="+",
         metavar="TABLE",
         help="the table: a file such as visits.csv, or visits.xlsx#SHEET; NAME=FILE for several",
     )
-    three.add_argument("--output", metavar="FILE", help="the file to write; by default <table>.toml in this folder")
+    one.add_argument("--output", metavar="FILE", help="the file to write; by default <table>.toml in this folder")
 
-    six = command("audit", _audit, 2, ABOUT_AUDIT, "audit a ledger: whether every charge was within the budgets")
-    six.add_argument("ledger", metavar="LEDGER", help="the session's ledger, <name>.dpnb")
+    one = command("audit", _audit, 2, ABOUT_AUDIT, "audit a ledger: whether every charge was within the budgets")
+    one.add_argument("ledger", metavar="LEDGER", help="the session's ledger, <name>.dpnb")
 
-    seven = command("report", _report, 2, ABOUT_REPORT, "write the disclosure statement of a ledger, to hand over")
-    seven.add_argument("ledger", nargs="+", metavar="LEDGER", help="the session's ledger, <name>.dpnb; or several")
-    seven.add_argument("--analyst", metavar="NAME", help="an analyst for whom a part of the budget is reserved")
-    seven.add_argument("--format", choices=("html", "json"), help="by default that of the file's name, or html")
-    seven.add_argument("--output", metavar="FILE", help="the file to write; by default the statement is printed")
-    seven.add_argument("--answers", action="store_true", help="include the released answers")
-    seven.add_argument(
+    one = command("report", _report, 2, ABOUT_REPORT, "write the disclosure statement of a ledger, to hand over")
+    one.add_argument("ledger", nargs="+", metavar="LEDGER", help="the session's ledger, <name>.dpnb; or several")
+    one.add_argument("--analyst", metavar="NAME", help="an analyst for whom a part of the budget is reserved")
+    one.add_argument("--format", choices=("html", "json"), help="by default that of the file's name, or html")
+    one.add_argument("--output", metavar="FILE", help="the file to write; by default the statement is printed")
+    one.add_argument("--answers", action="store_true", help="include the released answers")
+    one.add_argument(
         SAME_UNIT, action="store_true", help="of several ledgers: the same value names the same unit in all of them"
     )
-    seven.add_argument(
+    one.add_argument(
         SET_BEFOREHAND,
         action="store_true",
         help="of several ledgers: all budgets were set before any of them gave an answer, although no row shows it",
     )
 
-    eight = command("verify", _verify, 2, ABOUT_VERIFY, "verify a disclosure statement against its ledger")
-    eight.add_argument("report", metavar="STATEMENT", help="the file of the statement, .html or .json")
-    eight.add_argument("ledger", metavar="LEDGER", help="the session's ledger, <name>.dpnb")
+    one = command("verify", _verify, 2, ABOUT_VERIFY, "verify a disclosure statement against its ledger")
+    one.add_argument("report", metavar="STATEMENT", help="the file of the statement, .html or .json")
+    one.add_argument("ledger", metavar="LEDGER", help="the session's ledger, <name>.dpnb")
 
-    nine = command("redact", _redact, 2, ABOUT_REDACT, "write a ledger without answers and names, to verify outside")
-    nine.add_argument("ledger", metavar="LEDGER", help="the session's ledger, <name>.dpnb")
-    nine.add_argument("output", metavar="OUTPUT", help="the file to write, which must not exist yet")
+    one = command("redact", _redact, 2, ABOUT_REDACT, "write a ledger without answers and names, to verify outside")
+    one.add_argument("ledger", metavar="LEDGER", help="the session's ledger, <name>.dpnb")
+    one.add_argument("output", metavar="OUTPUT", help="the file to write, which must not exist yet")
 
-    ten = command("backup", _backup, 2, ABOUT_BACKUP, "copy a ledger and its secret into a private folder")
-    ten.add_argument("ledger", metavar="LEDGER", help="the session's ledger, <name>.dpnb")
-    ten.add_argument("folder", metavar="FOLDER", help="the folder of the copy, on another disk")
+    one = command("backup", _backup, 2, ABOUT_BACKUP, "copy a ledger and its secret into a private folder")
+    one.add_argument("ledger", metavar="LEDGER", help="the session's ledger, <name>.dpnb")
+    one.add_argument("folder", metavar="FOLDER", help="the folder of the copy, on another disk")
 
-    four = command("serve", _serve, 2, ABOUT_SERVE, "serve tables to analysts, who connect from their notebooks")
-    four.add_argument("settings", nargs="?", default=SETTINGS, metavar="SETTINGS", help=f"by default {SETTINGS}")
-    four.add_argument("--check", action="store_true", help="only check the settings and declarations, and open nothing")
-    four.add_argument(
+    one = command("serve", _serve, 2, ABOUT_SERVE, "serve tables to analysts, who connect from their notebooks")
+    one.add_argument("settings", nargs="?", default=SETTINGS, metavar="SETTINGS", help=f"by default {SETTINGS}")
+    one.add_argument("--check", action="store_true", help="only check the settings and declarations, and open nothing")
+    one.add_argument(
         "--restored",
         action="store_true",
         help="accept a ledger that lacks its last row, such as one restored from a copy, and record that in it",
     )
 
-    eleven = command("refresh", _refresh, 2, ABOUT_REFRESH, "read a table's databases again, for a new version")
-    eleven.add_argument("settings", metavar="SETTINGS", help="the settings of the service, curator.toml")
-    eleven.add_argument("table", nargs="?", metavar="TABLE", help="name of the table, if there are several")
-    eleven.add_argument("--version", required=True, metavar="NEW", help="the version that the declaration gets")
+    one = command("refresh", _refresh, 2, ABOUT_REFRESH, "read a table's databases again, for a new version")
+    one.add_argument("settings", metavar="SETTINGS", help="the settings of the service, curator.toml")
+    one.add_argument("table", nargs="?", metavar="TABLE", help="name of the table, if there are several")
+    one.add_argument("--version", required=True, metavar="NEW", help="the version that the declaration gets")
 
     add_commands(command)
 
-    five = command("token", _token, 2, ABOUT_ACCESS, "make, list and revoke the access tokens of a service")
-    actions = five.add_subparsers(required=True, dest="action", metavar="action")
+    one = command("token", _token, 2, ABOUT_ACCESS, "make, list and revoke the access tokens of a service")
+    actions = one.add_subparsers(required=True, dest="action", metavar="action")
     for action, short in (("new", "make a token and show it"), ("list", "list them"), ("revoke", "revoke them")):
         one = actions.add_parser(action, help=short, allow_abbrev=False)
         if action != "list":
