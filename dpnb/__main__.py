@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import sys
 from collections.abc import Callable, Sequence
+from datetime import datetime
+from pathlib import Path
 
 from dpnb.curator.audit import audit
 from dpnb.curator.audit_scopes import audit_text
@@ -18,8 +21,9 @@ from dpnb.curator.statement import statement
 from dpnb.curator.statement_text import statement_text
 from dpnb.errors import CheckError, DpnbError, InvalidValueError
 from dpnb.remote.commands import add_commands
-from dpnb.service.access.tokens import ROLES
-from dpnb.service.server import list_tokens, make_token, revoke, run_service
+from dpnb.remote.deciding import say, token_handed_over
+from dpnb.service.access.tokens import ROLES, StoredToken, new_token, now, read_tokens, revoke_tokens
+from dpnb.service.configuration.settings import read_settings
 from dpnb.service.snapshots import take_next
 from dpnb.session.backup import back_up
 from dpnb.session.disclosure.together import SAME_UNIT, SET_BEFOREHAND, write_sum
@@ -134,6 +138,8 @@ was taken; then nothing was changed. The command refuses to run in a notebook ke
 
 SETTINGS = "curator.toml"
 
+SERVICE_LIBRARIES = ("starlette", "uvicorn", "pyrate_limiter", "prometheus_client", "httpx", "pyarrow")
+
 INTERRUPTED = 130
 """The exit code that shells use for an interrupt."""
 
@@ -149,8 +155,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         sys.stderr.write("dpnb: interrupted; nothing was written\n")
         return INTERRUPTED
-    encoding = sys.stdout.encoding or "utf-8"
-    sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+    say(text)
     return int(code)
 
 
@@ -213,16 +218,56 @@ def _refresh(options: argparse.Namespace) -> tuple[str, int]:
 def _serve(options: argparse.Namespace) -> tuple[str, int]:
     if not options.check:
         refuse_in_kernel("serve", "analysts can read the memory of what they start", CheckError)
-    return run_service(options.settings, check_only=options.check, restored=options.restored)
+    missing = [name for name in SERVICE_LIBRARIES if importlib.util.find_spec(name) is None]
+    if missing:
+        raise InvalidValueError(
+            f'serve: needs {" and ".join(missing)}, which are not installed; pip install "dpnb[serve]"'
+        )
+    from dpnb.service.server import check_service, serve  # only now, since the extra may be missing
+
+    path = Path(options.settings)
+    if options.check:
+        return check_service(path), 0
+    code = serve(
+        path,
+        lambda url: _say(f"dpnb: serving at {url}; Ctrl-C stops"),
+        lambda url: _say(f"dpnb: the curator's page is at {url}; log in with a token of a curator"),
+        restored=options.restored,
+    )
+    return "dpnb: stopped", code
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
 
 
 def _token(options: argparse.Namespace) -> tuple[str, int]:
     refuse_in_kernel("token", "a token in a notebook is read by everyone who gets the notebook", CheckError)
+    file, name, time = read_settings(options.settings).tokens, getattr(options, "name", ""), now()
     if options.action == "list":
-        return list_tokens(options.settings)
+        lines = [_token_line(one, time) for one in read_tokens(file)]
+        return "\n".join(lines) or "no tokens; make one with python -m dpnb token new NAME", 0
     if options.action == "revoke":
-        return revoke(options.settings, options.name)
-    return make_token(options.settings, options.name, options.expires, options.role)
+        number = revoke_tokens(file, name)
+        return f"revoked {number} {'token' if number == 1 else 'tokens'} of {name}; what was released stays recorded", 0
+    token = new_token(file, name, options.expires, options.role)
+    valid = sum(one.name == name and one.is_valid(time) for one in read_tokens(file))
+    if valid > 1:
+        sys.stderr.write(f"{name} has {valid} valid tokens now; python -m dpnb token revoke {name} takes all back.\n")
+    sys.stderr.write(token_handed_over(name))
+    return token, 0
+
+
+def _token_line(one: StoredToken, time: datetime) -> str:
+    """A token, without its hash."""
+    if one.revoked is not None:
+        state = f"revoked {one.revoked}"
+    elif one.expires is not None:
+        state = f"{'valid until' if one.is_valid(time) else 'expired'} {one.expires}"
+    else:
+        state = "valid until it is revoked"
+    return f"{one.name}, {one.role}: {state}; made {one.created}"
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -260,67 +305,67 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--version", metavar="V", help="version of the table in the file, if the ledger has several")
     one.add_argument("--unit-type", choices=("text", "number", "time"), help="type of ID, if it is ambiguous")
 
-    two = command("check", _check, 2, ABOUT_CHECK, "check a table against its declaration")
-    two.add_argument("declaration", metavar="DECLARATION", help="the TOML file that Session.from_toml opens")
-    two.add_argument("table", nargs="+", metavar="TABLE", help="the table's file; NAME=FILE for each of several tables")
+    one = command("check", _check, 2, ABOUT_CHECK, "check a table against its declaration")
+    one.add_argument("declaration", metavar="DECLARATION", help="the TOML file that Session.from_toml opens")
+    one.add_argument("table", nargs="+", metavar="TABLE", help="the table's file; NAME=FILE for each of several tables")
 
-    three = command("draft", _draft, 2, ABOUT_DRAFT, "write the declaration of a table, to be completed")
-    three.add_argument(
+    one = command("draft", _draft, 2, ABOUT_DRAFT, "write the declaration of a table, to be completed")
+    one.add_argument(
         "table",
         nargs="+",
         metavar="TABLE",
         help="the table: a file such as visits.csv, or visits.xlsx#SHEET; NAME=FILE for several",
     )
-    three.add_argument("--output", metavar="FILE", help="the file to write; by default <table>.toml in this folder")
+    one.add_argument("--output", metavar="FILE", help="the file to write; by default <table>.toml in this folder")
 
-    six = command("audit", _audit, 2, ABOUT_AUDIT, "audit a ledger: whether every charge was within the budgets")
-    six.add_argument("ledger", metavar="LEDGER", help="the session's ledger, <name>.dpnb")
+    one = command("audit", _audit, 2, ABOUT_AUDIT, "audit a ledger: whether every charge was within the budgets")
+    one.add_argument("ledger", metavar="LEDGER", help="the session's ledger, <name>.dpnb")
 
-    seven = command("report", _report, 2, ABOUT_REPORT, "write the disclosure statement of a ledger, to hand over")
-    seven.add_argument("ledger", nargs="+", metavar="LEDGER", help="the session's ledger, <name>.dpnb; or several")
-    seven.add_argument("--analyst", metavar="NAME", help="an analyst for whom a part of the budget is reserved")
-    seven.add_argument("--format", choices=("html", "json"), help="by default that of the file's name, or html")
-    seven.add_argument("--output", metavar="FILE", help="the file to write; by default the statement is printed")
-    seven.add_argument("--answers", action="store_true", help="include the released answers")
-    seven.add_argument(
+    one = command("report", _report, 2, ABOUT_REPORT, "write the disclosure statement of a ledger, to hand over")
+    one.add_argument("ledger", nargs="+", metavar="LEDGER", help="the session's ledger, <name>.dpnb; or several")
+    one.add_argument("--analyst", metavar="NAME", help="an analyst for whom a part of the budget is reserved")
+    one.add_argument("--format", choices=("html", "json"), help="by default that of the file's name, or html")
+    one.add_argument("--output", metavar="FILE", help="the file to write; by default the statement is printed")
+    one.add_argument("--answers", action="store_true", help="include the released answers")
+    one.add_argument(
         SAME_UNIT, action="store_true", help="of several ledgers: the same value names the same unit in all of them"
     )
-    seven.add_argument(
+    one.add_argument(
         SET_BEFOREHAND,
         action="store_true",
         help="of several ledgers: all budgets were set before any of them gave an answer, although no row shows it",
     )
 
-    eight = command("verify", _verify, 2, ABOUT_VERIFY, "verify a disclosure statement against its ledger")
-    eight.add_argument("report", metavar="STATEMENT", help="the file of the statement, .html or .json")
-    eight.add_argument("ledger", metavar="LEDGER", help="the session's ledger, <name>.dpnb")
+    one = command("verify", _verify, 2, ABOUT_VERIFY, "verify a disclosure statement against its ledger")
+    one.add_argument("report", metavar="STATEMENT", help="the file of the statement, .html or .json")
+    one.add_argument("ledger", metavar="LEDGER", help="the session's ledger, <name>.dpnb")
 
-    nine = command("redact", _redact, 2, ABOUT_REDACT, "write a ledger without answers and names, to verify outside")
-    nine.add_argument("ledger", metavar="LEDGER", help="the session's ledger, <name>.dpnb")
-    nine.add_argument("output", metavar="OUTPUT", help="the file to write, which must not exist yet")
+    one = command("redact", _redact, 2, ABOUT_REDACT, "write a ledger without answers and names, to verify outside")
+    one.add_argument("ledger", metavar="LEDGER", help="the session's ledger, <name>.dpnb")
+    one.add_argument("output", metavar="OUTPUT", help="the file to write, which must not exist yet")
 
-    ten = command("backup", _backup, 2, ABOUT_BACKUP, "copy a ledger and its secret into a private folder")
-    ten.add_argument("ledger", metavar="LEDGER", help="the session's ledger, <name>.dpnb")
-    ten.add_argument("folder", metavar="FOLDER", help="the folder of the copy, on another disk")
+    one = command("backup", _backup, 2, ABOUT_BACKUP, "copy a ledger and its secret into a private folder")
+    one.add_argument("ledger", metavar="LEDGER", help="the session's ledger, <name>.dpnb")
+    one.add_argument("folder", metavar="FOLDER", help="the folder of the copy, on another disk")
 
-    four = command("serve", _serve, 2, ABOUT_SERVE, "serve tables to analysts, who connect from their notebooks")
-    four.add_argument("settings", nargs="?", default=SETTINGS, metavar="SETTINGS", help="by default curator.toml")
-    four.add_argument("--check", action="store_true", help="only check the settings and declarations, and open nothing")
-    four.add_argument(
+    one = command("serve", _serve, 2, ABOUT_SERVE, "serve tables to analysts, who connect from their notebooks")
+    one.add_argument("settings", nargs="?", default=SETTINGS, metavar="SETTINGS", help=f"by default {SETTINGS}")
+    one.add_argument("--check", action="store_true", help="only check the settings and declarations, and open nothing")
+    one.add_argument(
         "--restored",
         action="store_true",
         help="accept a ledger that lacks its last row, such as one restored from a copy, and record that in it",
     )
 
-    eleven = command("refresh", _refresh, 2, ABOUT_REFRESH, "read a table's databases again, for a new version")
-    eleven.add_argument("settings", metavar="SETTINGS", help="the settings of the service, curator.toml")
-    eleven.add_argument("table", nargs="?", metavar="TABLE", help="name of the table, if there are several")
-    eleven.add_argument("--version", required=True, metavar="NEW", help="the version that the declaration gets")
+    one = command("refresh", _refresh, 2, ABOUT_REFRESH, "read a table's databases again, for a new version")
+    one.add_argument("settings", metavar="SETTINGS", help="the settings of the service, curator.toml")
+    one.add_argument("table", nargs="?", metavar="TABLE", help="name of the table, if there are several")
+    one.add_argument("--version", required=True, metavar="NEW", help="the version that the declaration gets")
 
     add_commands(command)
 
-    five = command("token", _token, 2, ABOUT_ACCESS, "make, list and revoke the access tokens of a service")
-    actions = five.add_subparsers(required=True, dest="action", metavar="action")
+    one = command("token", _token, 2, ABOUT_ACCESS, "make, list and revoke the access tokens of a service")
+    actions = one.add_subparsers(required=True, dest="action", metavar="action")
     for action, short in (("new", "make a token and show it"), ("list", "list them"), ("revoke", "revoke them")):
         one = actions.add_parser(action, help=short, allow_abbrev=False)
         if action != "list":
@@ -330,7 +375,7 @@ def _parser() -> argparse.ArgumentParser:
             one.add_argument(
                 "--role", choices=ROLES, default="analyst", help="what the person may do; an analyst by default"
             )
-        one.add_argument("--settings", default=SETTINGS, metavar="SETTINGS", help="by default curator.toml")
+        one.add_argument("--settings", default=SETTINGS, metavar="SETTINGS", help=f"by default {SETTINGS}")
     return parser
 
 

@@ -1,14 +1,9 @@
 """The tables of a session, wherever their rows are: in memory, in an engine, or on the workers of Dask.
 
-``protocol``    the interface that a session uses: tables by name, their joins and parts, and the budgets of units
-``evaluation``  evaluation of expressions for rows, as far as numpy and narwhals have it in common
-``memory``      data frames, prepared once
-``reading``     how a table is read from its source, and ``source_table``, a data frame that was
-``lazy``        polars (lazy), DuckDB, Spark and databases of Ibis: the engine computes queries, through narwhals
-``dask``        partitions of whole units, each processed on its worker
-
-``column_types`` tells which columns can match the schema, ``contribution`` which rows of a unit count, ``unit_vectors``
-what a unit adds; ``guard``, ``quiet`` and ``worker_thread`` keep contents of rows out of errors, output and interrupts.
+In memory (``memory``) data frames are prepared once; in polars (lazy), DuckDB, Spark and databases of Ibis (``lazy``)
+the engine computes queries, through narwhals; partitions of Dask (``dask``) have whole units, and each is processed on
+its worker.  ``protocol`` is the interface that a session uses.  ``worker_thread`` and ``quiet`` keep contents of rows
+out of errors, output and interrupts.
 """
 
 from __future__ import annotations
@@ -28,8 +23,7 @@ from dpnb._backends.column_types import (
     unit_kind,
 )
 from dpnb._backends.dask import DaskBackend
-from dpnb._backends.lazy.engines import ENGINES
-from dpnb._backends.lazy.engines.ibis import engine_of
+from dpnb._backends.lazy.engines import ENGINES, engine_of_ibis
 from dpnb._backends.lazy.lazy_backend import LazyBackend
 from dpnb._backends.memory.memory_backend import MemoryBackend
 from dpnb._backends.memory.prepare.prepared_table import READING_FAILED
@@ -86,7 +80,7 @@ def _opened(tables: Mapping[str, Any], schemas: Schemas, units: Units, added: Ad
         refuse_mixed_units({name: _unit_kind(table._meta, units[name]) for name, table in tables.items()}, units)
         return DaskBackend.read(tables, schemas, units, added)
     if engine is nw.Implementation.IBIS:
-        return LazyBackend(*engine_of(tables), schemas, units, added)
+        return LazyBackend(*engine_of_ibis(tables), schemas, units, added)
     return LazyBackend(ENGINES[engine], tables, schemas, units, added)
 
 

@@ -46,9 +46,6 @@ from dpnb.errors import ExecutionError, SchemaError
 from dpnb.schema import Added, Schema
 from dpnb.threads import POLL_SECONDS
 
-# --- the work of Dask's workers for one request -----------------------------------------------------------------------
-
-
 T = TypeVar("T")
 
 PAUSE = 5 * POLL_SECONDS

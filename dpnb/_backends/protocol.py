@@ -53,38 +53,30 @@ class TableBackend(Protocol):
     @property
     def engine_label(self) -> str:
         """The engine that computes sums, in words: ``memory``, ``polars``, ``DuckDB``, ``Spark`` or ``Dask``."""
-        ...
 
     def refuse(self, query: LinearQuery) -> None:
         """Refuse, when a query is built, what this backend cannot compute; raises `UnsupportedError`."""
-        ...
 
     def refuse_individual(self, mode: OnExhausted) -> None:
         """Refuse individual accounting, when a session is made, if this backend cannot offer it."""
-        ...
 
     def ready(self) -> None:
         """Wait until interrupted work has ended, and check the engine; called before any charge that needs rows.
 
         Raises `SchemaError` if a setting or function of the engine was changed so that queries mean something else.
         """
-        ...
 
     def files(self) -> str | None:
         """What identifies the files that are read and their state, or how texts were read; None if there are none."""
-        ...
 
     def sums(self, query: LinearQuery) -> Sums:
         """The exact sums of a query, shape (measured cells * slots,)."""
-        ...
 
     def groups(self, query: LinearQuery) -> Groups:
         """Every group that some unit has, in an order that does not depend on rows."""
-        ...
 
     def unit_budgets(self, budget: Fraction, mode: OnExhausted) -> UnitBudgets:
         """The budgets of all units, before any charge."""
-        ...
 
 
 class UnitBudgets(Protocol):
@@ -92,11 +84,9 @@ class UnitBudgets(Protocol):
 
     def after_query(self, query: LinearQuery, terms: UnitChargeTerms) -> tuple[Sums | Groups, Self]:
         """The result of a query over its active units, and the unit budgets after it."""
-        ...
 
     def after_charge(self, loss: float) -> Self:
         """The unit budgets after the same charge to every unit."""
-        ...
 
 
 # --- expressions ------------------------------------------------------------------------------------------------------

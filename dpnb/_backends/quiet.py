@@ -23,9 +23,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any, TextIO, TypeVar
 
-# --- both standard streams of this process ----------------------------------------------------------------------------
-
-
 DESCRIPTORS = (1, 2)
 NAMES = ("stdout", "stderr")
 

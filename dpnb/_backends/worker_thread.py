@@ -1,10 +1,8 @@
 """Work on rows in threads, of which only the result is observable, and which an interrupt ends.
 
-Run work on rows so that only its result is observable, under fixed numeric settings.
-
 An analyst's settings must not decide whether the work fails or what it shows: ``numpy.seterr(all="raise")`` or
 ``warnings.simplefilter("error")`` would turn an overflow in one row into an error, and ``numpy.seterr(all="print")``
-would print a line for it in the notebook.
+would print a line for it in the notebook.  So the numeric settings are fixed while it runs.
 
 An engine notices an interrupt late, not at all, or as an error of its own, and its work may continue.  So the calling
 thread only waits.  When interrupted, it abandons the work and has it cancelled, and the next query first waits until
@@ -31,13 +29,16 @@ from dpnb.errors import DpnbError, ExecutionError
 from dpnb.progress import Stage, at
 from dpnb.threads import POLL_SECONDS, ThreadTask, end_if_asked
 
-# --- fixed numeric settings for work on rows --------------------------------------------------------------------------
-
-
 _lock = threading.RLock()
 _inside: list[object] = []
 _filters: list[warnings.catch_warnings[None]] = []
 """Restores the filters that were set before the first of several blocks; empty outside of them."""
+
+
+T = TypeVar("T")
+
+_here = threading.local()
+_all: weakref.WeakSet[BackgroundRunner] = weakref.WeakSet()
 
 
 @contextmanager
@@ -70,9 +71,6 @@ def isolated_numeric_settings() -> Iterator[None]:
 # --- work on rows of which only the result is observable --------------------------------------------------------------
 
 
-T = TypeVar("T")
-
-
 def run_guarded(
     work: Callable[[], T], message: str, *, interrupted: str = "", public_errors: type[DpnbError] | tuple[()] = ()
 ) -> T:
@@ -98,10 +96,6 @@ def run_guarded(
     except BaseException:  # noqa: BLE001, S110  (its message may quote rows)
         pass
     raise kind(*arguments)
-
-
-_here = threading.local()
-_all: weakref.WeakSet[BackgroundRunner] = weakref.WeakSet()
 
 
 class Cancelled(Exception):  # noqa: N818

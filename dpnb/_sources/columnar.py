@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote_to_bytes
 
 from dpnb._backends.reading import Wanted
-from dpnb._sources.columns import chosen_names, only_table, quoted, table_of_arrow, table_of_values
+from dpnb._sources.columns import chosen_names, decoded, only_table, quoted, table_of_arrow, table_of_values
 from dpnb._sources.source import DataSource, refuse_unfinished
 from dpnb.errors import SchemaError
 
@@ -87,15 +87,8 @@ def _unescaped(names: Any) -> Any:
     import pyarrow as pa
 
     encoded = pa.chunked_array([names.combine_chunks()]).combine_chunks().dictionary_encode()
-    texts = [_decoded(unquote_to_bytes(name)) for name in encoded.dictionary.to_pylist()]
+    texts = [decoded(unquote_to_bytes(name)) for name in encoded.dictionary.to_pylist()]
     return pa.DictionaryArray.from_arrays(encoded.indices, pa.array(texts, pa.string())).cast(pa.string())
-
-
-def _decoded(text: bytes) -> str | None:
-    try:
-        return text.decode()
-    except UnicodeDecodeError:
-        return None
 
 
 def read_feather(source: DataSource, wanted: Wanted) -> SourceTable:
@@ -195,7 +188,7 @@ def read_sqlite(source: DataSource, wanted: Wanted) -> SourceTable:
     refuse_unfinished(source.path, "-journal")
     address = f"file:{quote(str(source.path.absolute()))}?mode=ro&immutable=1"
     with closing(sqlite3.connect(address, uri=True)) as connection:
-        connection.text_factory = _decoded
+        connection.text_factory = decoded
         names = connection.execute("select name from sqlite_master where type in ('table', 'view') order by name")
         tables = [name for (name,) in names if not name.startswith("sqlite_")]
         origin = quoted(only_table(source.table, tables, "table"))

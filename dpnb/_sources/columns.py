@@ -1,12 +1,11 @@
-"""Columns of a source as a data frame in which no value depends on another, and which values are missing.
-
-Values that are missing beside nulls, as the declaration lists them: the same in every format.  Reads rows.
-
-A text is missing if it is in the list.  A number is missing if some text of the list writes it, and a date or a time
-likewise in ISO 8601; a truth value never is.  Each value is compared alone.
+"""Columns of a source as a data frame in which no value depends on another, and which values are missing.  Reads rows.
 
 Types that a source declares are kept, and a session refuses one that cannot match the schema.  Where each value has a
 type of its own, as in a worksheet, a column has Python objects, which are read one by one.
+
+Beside nulls, the values that the declaration lists are missing, the same in every format.  A text is missing if it is
+in the list.  A number is missing if some text of the list writes it, and a date or a time likewise in ISO 8601; a truth
+value never is.  Each value is compared alone.
 """
 
 from __future__ import annotations
@@ -29,7 +28,11 @@ if TYPE_CHECKING:
     from dpnb._backends.source_table import SourceTable
 
 
-class MissingValues:
+SHOWN = 10
+"""Largest number of tables that a message lists."""
+
+
+class _MissingValues:
     """The values that a list of texts declares as missing."""
 
     def __init__(self, texts: Sequence[str]) -> None:
@@ -96,10 +99,6 @@ class MissingValues:
         return pa.array([one.as_py() for one in values], kind)
 
 
-SHOWN = 10
-"""Largest number of tables that a message lists."""
-
-
 def chosen_names(header: Sequence[str], wanted: Wanted) -> list[str]:
     """The columns that are read: those that are wanted, as far as there is exactly one of that name."""
     once = [name for name, times in Counter(header).items() if times == 1]
@@ -114,7 +113,7 @@ def table_of_arrow(table: Any, header: Sequence[str], wanted: Wanted, untyped: C
     """
     import pandas as pd
 
-    missing, columns = MissingValues(wanted.reading.missing), {}
+    missing, columns = _MissingValues(wanted.reading.missing), {}
     for name, column in zip(table.column_names, table.columns, strict=True):
         kept = missing.nulls_of(column) if missing else column
         if name in untyped and name != wanted.unit:
@@ -131,7 +130,7 @@ def table_of_values(columns: Mapping[str, list[Any]], rows: int, header: Sequenc
     """
     import pandas as pd
 
-    missing, made = MissingValues(wanted.reading.missing), {}
+    missing, made = _MissingValues(wanted.reading.missing), {}
     for name, values in columns.items():
         kept = [None if missing.has(value) else value for value in values] if missing else values
         if name == wanted.unit:
@@ -167,3 +166,11 @@ def only_table(given: str, tables: Sequence[str], what: str) -> str:
 def quoted(name: str) -> str:
     """A name as SQL writes it."""
     return '"' + name.replace('"', '""') + '"'
+
+
+def decoded(text: bytes | None, codec: str = "utf-8") -> str | None:
+    """A text of a source, which may store any bytes as one; None if they are not in the encoding."""
+    try:
+        return None if text is None else text.decode(codec)
+    except UnicodeDecodeError:
+        return None

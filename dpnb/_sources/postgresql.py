@@ -1,7 +1,5 @@
 """Reads PostgreSQL by ADBC, in the binary form of COPY.  Reads rows.
 
-Reads PostgreSQL by ADBC, in the binary form of COPY.  Reads rows.
-
 Every expression is one that no value can make fail: a numeric is sent as its text, since one of 400 digits is no double
 and a cast to double precision would raise; a date outside the years 1 to 9999, as infinity, is sent as null, since no
 date of Python is equal to it.  Texts of a database that is not in UTF-8 are sent as the bytes that they are, and are
@@ -10,12 +8,13 @@ decoded one by one: the server itself raises at one that it cannot convert.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dpnb._backends.column_types import StorageType, refuse_absent, refuse_mismatch
 from dpnb._backends.reading import Wanted
+from dpnb._sources.columns import decoded, quoted
 from dpnb._sources.driver import COLUMNS, ROWS, Selected, attempt, batches_of, relation_of, selection
 from dpnb._sources.source import DataSource, with_credentials
 from dpnb._sources.sql_rows import numbers
@@ -93,7 +92,7 @@ class PostgresReader:
         """See `DatabaseReader`."""
         import pyarrow as pa
 
-        relation = relation_of(source, _quoted)
+        relation = relation_of(source, quoted)
         every = attempt(COLUMNS, lambda: self._cursor.adbc_execute_schema(selection("*", relation)).names)
         names = self._readable(source, every) if wanted.columns is None else [*wanted.columns]
         for name in names:
@@ -106,7 +105,7 @@ class PostgresReader:
         if wanted.unit is not None and types[wanted.unit] is NUMERIC:  # in which 7 and 7.0 are equal
             types[wanted.unit] = NUMERIC_UNIT
         selected = ", ".join(
-            f"{one.expression.replace('{}', _quoted(name))} AS {_quoted(name)}" for name, one in types.items()
+            f"{one.expression.replace('{}', quoted(name))} AS {quoted(name)}" for name, one in types.items()
         )
         reader = attempt(ROWS, lambda: self._batches(selection(selected, relation)))
         doubles = {name for name, one in types.items() if one is NUMERIC}
@@ -131,7 +130,7 @@ class PostgresReader:
         """The columns of a table that the account may read; all if it may read none, so that reading says so."""
         if not source.table:
             return every
-        name = relation_of(source, _quoted).replace("'", "''")
+        name = relation_of(source, quoted).replace("'", "''")
         allowed = self._rows(
             "SELECT attname::text FROM pg_catalog.pg_attribute WHERE attnum > 0 AND NOT attisdropped "  # noqa: S608
             f"AND attrelid = '{name}'::regclass AND has_column_privilege(attrelid, attnum, 'SELECT')"
@@ -140,8 +139,8 @@ class PostgresReader:
 
     def _types(self, relation: str, names: Sequence[str]) -> dict[str, _Type]:
         """The types of columns, of which the database tells what the driver does not; reads no row."""
-        columns = ", ".join(_quoted(name) for name in names)
-        ids = ", ".join(f"({number}, pg_typeof(t.{_quoted(name)})::oid)" for number, name in enumerate(names))
+        columns = ", ".join(quoted(name) for name in names)
+        ids = ", ".join(f"({number}, pg_typeof(t.{quoted(name)})::oid)" for number, name in enumerate(names))
         found = self._rows(
             selection(
                 "k.number, coalesce(base.typname, own.typname)::text, coalesce(base.typtype, own.typtype)::text",
@@ -160,7 +159,8 @@ class PostgresReader:
             if array.type != field.type:
                 array = numbers(array.to_pylist())
             elif pa.types.is_string(array.type) and not self._is_utf8:
-                array = pa.array(_decoded(array, self._codec), pa.string())
+                texts = array.cast(pa.binary()).to_pylist()
+                array = pa.array([decoded(text, self._codec) for text in texts], pa.string())
             arrays.append(array)
         return pa.record_batch(arrays, schema)
 
@@ -173,18 +173,3 @@ def _type_of(column: str, name: str, kind: str) -> _Type:
             "give a query that casts it"
         )
     return found
-
-
-def _decoded(array: Any, codec: str) -> Iterator[str | None]:
-    """Texts one by one; None for one that is not in the encoding, and whatever cannot be kept in UTF-8."""
-    import pyarrow as pa
-
-    for value in array.cast(pa.binary()).to_pylist():
-        try:
-            yield None if value is None else value.decode(codec)
-        except UnicodeDecodeError:
-            yield None
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

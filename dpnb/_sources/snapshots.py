@@ -1,10 +1,9 @@
-"""Reads tables of databases, and keeps what was read for one version of a table beside the ledger.
+"""Reads tables of databases, and keeps what was read for one version of a table beside the ledger.  Reads rows.
 
-Reads a table, or a query, of a database in one read-only transaction, as batches of Arrow.  Reads rows.
-
-The statement asks for the declared columns and the unit alone, in a form that no row can make fail, and that makes no
-row change how another is read: a driver that chooses the type of a column by its values, or raises at a value, is never
-asked for such values.  What cannot be read as declared is refused by the type of its column, before rows are read.
+A table, or a query, is read in one read-only transaction, as batches of Arrow.  The statement asks for the declared
+columns and the unit alone, in a form that no row can make fail, and that makes no row change how another is read: a
+driver that chooses the type of a column by its values, or raises at a value, is never asked for such values.  What
+cannot be read as declared is refused by the type of its column, before rows are read.
 
 ==========  ==============  =========================================================================================
 database    driver          one transaction, in which all tables of one declaration are read
@@ -17,12 +16,10 @@ others      as installed    as the driver begins one; the account must not be ab
 
 No time limit is set: a large table may need long, and the administrator of the database can set one for the account.
 
-Snapshots: what was read of databases for one version of a table, kept beside the ledger.  Reads rows.
-
-A database changes between two starts, and a version is one table.  So it is read once, into Parquet files that only the
-curator's account can read: ``<ledger>-snapshots/<version>/<table>.parquet``.  All tables of a version are written in a
-hidden folder, which gets its name when they are complete and on disk; a crash before leaves nothing that counts, and
-the next who takes a snapshot removes it.  Of two processes, one waits for the other.
+A database changes between two starts, and a version is one table.  So a service reads it once, into a snapshot: Parquet
+files that only the curator's account can read, ``<ledger>-snapshots/<version>/<table>.parquet``.  All tables of a
+version are written in a hidden folder, which gets its name when they are complete and on disk; a crash before leaves
+nothing that counts, and the next who takes a snapshot removes it.  Of two processes, one waits for the other.
 """
 
 from __future__ import annotations
@@ -53,6 +50,16 @@ if TYPE_CHECKING:
     from dpnb._backends.source_table import SourceTable
 
 
+SUFFIX = "-snapshots"
+"""Of the folder, beside the ledger."""
+
+PARTIAL = ".partial-"
+PRIVATE_FOLDER, PRIVATE_FILE, OTHERS = 0o700, 0o600, 0o077
+MAX_NAME = 200
+ORIGIN = b"dpnb"
+"""The key in a file's metadata of where and when it was read."""
+
+
 @contextmanager
 def connected(location: str) -> Iterator[DatabaseReader]:
     """Open a database for reading; `location` is its URL."""
@@ -74,16 +81,6 @@ def read_database(source: DataSource, wanted: Wanted) -> SourceTable:
         selected = connection.select(source, wanted)
         arrow = pa.Table.from_batches(list(selected.batches), selected.schema)
     return table_of_arrow(arrow, selected.header, wanted, selected.untyped)
-
-
-SUFFIX = "-snapshots"
-"""Of the folder, beside the ledger."""
-
-PARTIAL = ".partial-"
-PRIVATE_FOLDER, PRIVATE_FILE, OTHERS = 0o700, 0o600, 0o077
-MAX_NAME = 200
-ORIGIN = b"dpnb"
-"""The key in a file's metadata of where and when it was read."""
 
 
 @dataclass(frozen=True)
@@ -137,9 +134,9 @@ class TableSnapshot:
                 for location in dict.fromkeys(source.location for source in sources.values()):
                     own = {name: source for name, source in sources.items() if source.location == location}
                     _write_all(made, own, wanted, argument)
-                _synchronize(made)
+                synchronize(made)
                 made.rename(self.folder)
-                _synchronize(top)
+                synchronize(top)
             finally:
                 shutil.rmtree(made, ignore_errors=True)
         return True
@@ -236,7 +233,8 @@ def _refuse_other_account(path: Path) -> None:
         )
 
 
-def _synchronize(folder: Path) -> None:
+def synchronize(folder: Path) -> None:
+    """Wait until the names of the files in a folder are on disk."""
     opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(opened)

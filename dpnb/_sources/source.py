@@ -24,7 +24,21 @@ SECRET = re.compile("password|passwd|passphrase|pwd|secret|token|credential|^pas
 REMEDY = "write ${NAME} in its place, and set the environment variable NAME, or use the password file of the driver"
 
 
-def refuse_secrets(text: str, argument: str = "") -> None:
+URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+
+QUERY = re.compile(r"#\s*(?=(select|with)\s)", re.IGNORECASE)
+"""After which a query stands, instead of the name of a table."""
+
+SQLITE = "sqlite:///"
+"""Before the path of a file."""
+
+TABLES_IN = (".xlsx", ".xlsm", ".duckdb", ".ddb", ".sqlite", ".sqlite3", ".db")
+"""Suffixes of files that have several tables, of which ``#TABLE`` names one."""
+
+NAMED = re.compile(rf"(.*?(?:{'|'.join(map(re.escape, TABLES_IN))}))#(.*)", re.IGNORECASE | re.DOTALL)
+
+
+def _refuse_secrets(text: str, argument: str = "") -> None:
     """Refuse a URL, perhaps with the name of a table, in which a password may be; the error does not repeat it."""
     place = f"{argument}: " if argument else ""
     _, is_url, rest = text.partition("://")
@@ -59,20 +73,6 @@ def _of_environment(variable: re.Match[str]) -> str:
     return quote(value, safe="")
 
 
-URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
-
-QUERY = re.compile(r"#\s*(?=(select|with)\s)", re.IGNORECASE)
-"""After which a query stands, instead of the name of a table."""
-
-SQLITE = "sqlite:///"
-"""Before the path of a file."""
-
-TABLES_IN = (".xlsx", ".xlsm", ".duckdb", ".ddb", ".sqlite", ".sqlite3", ".db")
-"""Suffixes of files that have several tables, of which ``#TABLE`` names one."""
-
-NAMED = re.compile(rf"(.*?(?:{'|'.join(map(re.escape, TABLES_IN))}))#(.*)", re.IGNORECASE | re.DOTALL)
-
-
 @dataclass(frozen=True)
 class DataSource:
     """A file or a folder, ``PATH``; a table in it, ``PATH#TABLE``; one in a database, ``URL#TABLE``, or a query."""
@@ -86,7 +86,7 @@ class DataSource:
         """The source that a text names; `argument` is what errors begin with."""
         if URL.match(text) and not query and (asked := QUERY.search(text)):
             text, query = text[: asked.start()], text[asked.end() :]
-        refuse_secrets(text, argument)
+        _refuse_secrets(text, argument)
         if URL.match(text):
             location, _, table = text.partition("#")
             return cls(location, table, query)

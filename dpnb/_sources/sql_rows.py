@@ -1,7 +1,5 @@
 """Reads other databases by SQLAlchemy, as values of Python, which are converted one by one.  Reads rows.
 
-Reads other databases by SQLAlchemy, as values of Python, which are converted one by one.  Reads rows.
-
 Such values have types of their own: SQLite stores any value in any column, MariaDB a date that is none, and what a
 driver makes of one is as it is.  So the type of a column is that of its declaration, and a value counts or not as it
 would in a CSV file: numbers for `Bounded`, else texts, and dates in ISO 8601 where the driver does not tell types.
@@ -20,6 +18,7 @@ from dpnb._backends.column_types import NUMBERS, StorageType, refuse_absent, ref
 from dpnb._backends.memory.prepare.columns import objects
 from dpnb._backends.memory.prepare.values import floats
 from dpnb._backends.reading import Wanted
+from dpnb._sources.columns import decoded
 from dpnb._sources.driver import COLUMNS, ROWS, Selected, attempt, batches_of, relation_of, selection
 from dpnb._sources.source import DataSource, with_credentials
 from dpnb.errors import SchemaError
@@ -78,7 +77,7 @@ class SqlReader:
         self._connection = self._engine.connect().execution_options(**options)
         if self._backend == "sqlite":
             driver: Any = self._connection.connection.driver_connection
-            driver.text_factory = _decoded
+            driver.text_factory = decoded
         for statement in BEGIN.get(self._backend, ()):
             self._connection.exec_driver_sql(statement)
 
@@ -222,7 +221,7 @@ def _text(value: Any) -> str | None:
 
 def _text_of_bytes(value: Any) -> str | None:
     """A text of which the bytes were read; None if it is not UTF-8, as a half of a pair of UTF-16."""
-    return _decoded(value.encode(BYTES)) if type(value) is str else _text(value)
+    return decoded(value.encode(BYTES)) if type(value) is str else _text(value)
 
 
 def _moment(value: Any) -> str | None:
@@ -230,11 +229,3 @@ def _moment(value: Any) -> str | None:
     if isinstance(value, date):
         return value.isoformat()
     return _text(value) if isinstance(value, str) else None
-
-
-def _decoded(value: bytes) -> str | None:
-    """A text of SQLite or MariaDB, which store any bytes as one; None if it is not UTF-8."""
-    try:
-        return value.decode()
-    except UnicodeDecodeError:
-        return None

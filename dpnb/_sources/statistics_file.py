@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpnb._backends.reading import USUAL, Wanted
-from dpnb._sources.columns import chosen_names, table_of_arrow
+from dpnb._sources.columns import chosen_names, decoded, table_of_arrow
 from dpnb._sources.source import DataSource
 from dpnb.errors import SchemaError
 from dpnb.schema import Categories, Text, text_of
@@ -138,8 +138,8 @@ def _column(
     import pyarrow as pa
 
     if stored.startswith("string"):
-        read = (_decoded(value, codec) for value in values)
-        return pa.array([None if text is None else labels.get(text, text) for text in read], pa.string())
+        read = (decoded(value.encode(BYTES), codec) if isinstance(value, str) else None for value in values)
+        return pa.array([labels.get(text, text) if text else None for text in read], pa.string())
     numbers = np.asarray(values, np.float64)
     if seconds is not None:
         unit, begin = seconds
@@ -154,14 +154,6 @@ def _column(
         return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), pa.array(texts, pa.string()))
     array = pa.array(numbers, mask=np.isnan(numbers))
     return array.cast(pa.int64()) if stored.startswith("int") else array
-
-
-def _decoded(value: Any, codec: str) -> str | None:
-    """A text of which the bytes were read; None for an empty one, and one that is not in its encoding."""
-    try:
-        return (value.encode(BYTES).decode(codec) or None) if isinstance(value, str) else None
-    except UnicodeDecodeError:
-        return None
 
 
 def _identifiers(column: Any) -> Any:

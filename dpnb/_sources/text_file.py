@@ -1,13 +1,12 @@
-"""Tables in text files (CSV): no row changes how another is read; and how such a file is probably written.
-
-How a CSV file is probably written: separator, decimal mark, encoding, format of dates.  Reads rows.
-
-For the curator alone, who confirms it.  A share of the lines decides, so that one line rarely changes anything.
+"""How a field of a CSV file is read, which no other row changes, and how such a file is probably written.  Reads rows.
 
 A reader that infers the type of a column from its values lets one row change what all others count as.  So a field
 stays the text that it is; the schema says what it counts as.  A record is one physical line, whatever its quotation
 marks say: a reader that looks for the end of an open quotation mark would take the following lines, other persons'
 rows, for one field.  What cannot be read is dropped line by line, and counted for the curator alone.
+
+How a file is probably written (separator, decimal mark, encoding, format of dates) is for the curator alone, who
+confirms it.  A share of the lines decides, so that one line rarely changes anything.
 """
 
 from __future__ import annotations
@@ -48,13 +47,22 @@ THOUSANDS = re.compile(r"-?[0-9]{1,3}(,[0-9]{3})+")
 POINT = re.compile(r"-?[0-9]+\.[0-9]+")
 
 
+RECORDS_AT_ONCE = 2**9  # few, so that they stay in the processor's cache: half the time of 2**14
+
+BYTE_ORDER_MARK = "\N{ZERO WIDTH NO-BREAK SPACE}"
+UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+NUMERIC = re.compile(r"[-+0-9.,eE\s]*")
+SWAPPED = str.maketrans(",.", ".,")
+
+
 def probable_reading(path: Path) -> Reading:
     """How a CSV file is probably to be read; nothing is said of its missing values."""
-    encoding = probable_encoding(path) or USUAL.encoding
-    with opened(path) as file:
-        lines = [line.decode(encoding, errors="replace") for line in islice(filter(None, lines_of(file)), EXAMINED)]
+    encoding = _probable_encoding(path) or USUAL.encoding
+    with _opened(path) as file:
+        lines = [line.decode(encoding, errors="replace") for line in islice(filter(None, _lines_of(file)), EXAMINED)]
     separator = max(SEPARATORS, key=lambda one: _columns(lines, one))
-    fields = Counter(field for line in lines[1:] for field in fields_of(line, separator) or ())
+    fields = Counter(field for line in lines[1:] for field in _fields_of(line, separator) or ())
     commas = sum(count for field, count in fields.items() if COMMA.fullmatch(field) and not THOUSANDS.fullmatch(field))
     points = sum(count for field, count in fields.items() if POINT.fullmatch(field))
     dates = {one: sum(fields[field] for field in _dates(one, fields)) for one in DATE_FORMATS}
@@ -67,11 +75,11 @@ def probable_reading(path: Path) -> Reading:
     )
 
 
-def probable_encoding(path: Path) -> str | None:
+def _probable_encoding(path: Path) -> str | None:
     """The encoding of most lines that have other characters than ASCII; None if no line has."""
     unicode = other = windows = 0
-    with opened(path) as file:
-        for line in islice((line for line in lines_of(file) if not line.isascii()), EXAMINED):
+    with _opened(path) as file:
+        for line in islice((line for line in _lines_of(file) if not line.isascii()), EXAMINED):
             try:
                 line.decode()
                 unicode += 1
@@ -85,7 +93,7 @@ def probable_encoding(path: Path) -> str | None:
 
 def _columns(lines: list[str], separator: str) -> int:
     """The number of columns with a separator; 0 for one, or if fewer than nine in ten lines have as many."""
-    numbers = [len(fields_of(line, separator) or ()) for line in lines] or [0]
+    numbers = [len(_fields_of(line, separator) or ()) for line in lines] or [0]
     return numbers[0] if numbers[0] > 1 and 10 * numbers.count(numbers[0]) >= 9 * len(numbers) else 0
 
 
@@ -102,28 +110,19 @@ def _dates(date_format: str, fields: Counter[str]) -> Iterator[str]:
             yield field
 
 
-RECORDS_AT_ONCE = 2**9  # few, so that they stay in the processor's cache: half the time of 2**14
-
-BYTE_ORDER_MARK = "\N{ZERO WIDTH NO-BREAK SPACE}"
-UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-
-NUMERIC = re.compile(r"[-+0-9.,eE\s]*")
-SWAPPED = str.maketrans(",.", ".,")
-
-
 def read_text_table(source: DataSource, wanted: Wanted = ALL) -> TextTable:
     """Read a CSV file with a header line, which may be compressed (``.gz``, ``.bz2``, ``.xz`` or ``.zip``).
 
     Raises `SchemaError` if the first line has no column names.
     """
     reading = wanted.reading
-    with opened(source.path) as file:
-        lines = lines_of(file)
+    with _opened(source.path) as file:
+        lines = _lines_of(file)
         first = next(filter(None, lines), b"")
         if first.startswith(UTF_16):
             raise SchemaError("table: must not be UTF-16; convert it to UTF-8")
         names = first.decode(reading.encoding, errors="replace").removeprefix(BYTE_ORDER_MARK)
-        header = fields_of(names, reading.separator)
+        header = _fields_of(names, reading.separator)
         if header is None:
             raise SchemaError("table: the first line must have the names of the columns; got an open quotation mark")
         indices = [index for index, name in enumerate(header) if wanted.columns is None or name in wanted.columns]
@@ -216,9 +215,9 @@ def _records(
         unreadable.lines += 1
         fields: Sequence[str | None] | None
         try:
-            fields = fields_of(line.decode(encoding), separator)
+            fields = _fields_of(line.decode(encoding), separator)
         except UnicodeDecodeError:
-            broken = fields_of(line.decode(encoding, errors="surrogateescape"), separator)
+            broken = _fields_of(line.decode(encoding, errors="surrogateescape"), separator)
             fields = broken and [field if encodable(field) else None for field in broken]
             unreadable.values += fields is not None and len(fields) == length
         if fields is None:
@@ -229,13 +228,13 @@ def _records(
             yield fields
 
 
-def lines_of(file: IO[bytes]) -> Iterator[bytes]:
+def _lines_of(file: IO[bytes]) -> Iterator[bytes]:
     r"""The lines of a file without their ends, which are ``\n``, ``\r\n`` or ``\r``."""
     for line in file:
         yield from line.splitlines()
 
 
-def fields_of(line: str, separator: str) -> list[str] | None:
+def _fields_of(line: str, separator: str) -> list[str] | None:
     """The fields of a line; None if a quotation mark in it is open or misplaced."""
     if '"' not in line:
         return line.split(separator)
@@ -245,12 +244,12 @@ def fields_of(line: str, separator: str) -> list[str] | None:
         return None
 
 
-def opened(path: Path) -> IO[bytes]:
+def _opened(path: Path) -> IO[bytes]:
     suffix = path.suffix.lower()
     if suffix == ".zip":
         with zipfile.ZipFile(path) as archive:
             (name,) = archive.namelist()
             return io.BytesIO(archive.read(name))
     openers: dict[str, Callable[[Path], Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-    opened: IO[bytes] = openers[suffix](path) if suffix in openers else path.open("rb")
-    return opened
+    file: IO[bytes] = openers[suffix](path) if suffix in openers else path.open("rb")
+    return file

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,11 +23,8 @@ from dpnb.ledger import Ledger
 from dpnb.render.report_page import data_in
 from dpnb.results.disclosure.parts import ReportedRelease
 from dpnb.results.disclosure.report import Report
-from dpnb.session.disclosure.building import build, report_of, rows_for, written_now
+from dpnb.session.disclosure.building import build, report_of, rows_for, write_output, written_now
 from dpnb.session.disclosure.requests import StatementScope
-
-# --- the disclosure statement of a ledger that no session has open ----------------------------------------------------
-
 
 Format = Literal["html", "json"]
 
@@ -44,10 +41,7 @@ def write_report(
     text = report.to_json() if as_json else report.to_html()
     if output is None:
         return text.removesuffix("\n"), 0
-    try:
-        Path(output).write_text(text, encoding="utf-8", newline="\n")
-    except OSError as error:
-        raise InvalidValueError(f"--output: must be a file that can be written; got {output!r} ({error})") from None
+    write_output(output, text)
     n = len(report.releases)
     return f"{output}: {n:,} charged request{'s' if n != 1 else ''}; {report.guarantee.short}", 0
 
@@ -90,9 +84,8 @@ def verify(report: str, ledger: str) -> Verification:
     with closing(Ledger.read_only_copy(ledger)) as whole:
         result = _compare_redacted(stated, whole) if stated.source.rows_of == REDACTED else compare(stated, whole)
     if is_page and stated.to_html() != text:
-        result = Verification(
-            result.rows, (*result.differences, "page: its text is not the one of the data in it"), result.notes
-        )
+        other = "page: its text is not the one of the data in it"
+        result = replace(result, differences=(*result.differences, other))
     return result
 
 

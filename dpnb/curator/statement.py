@@ -45,9 +45,6 @@ from dpnb.ledger import Charge, Ledger
 from dpnb.ledger.charge import DECLARED
 from dpnb.schema import plain
 
-# --- the privacy unit that a typed name refers to ---------------------------------------------------------------------
-
-
 UnitNameType = Literal["text", "number", "time"]
 
 NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?")

@@ -22,9 +22,6 @@ from dpnb.threads import ThreadTask
 from dpnb.wire import VERSION
 from dpnb.wire.messages import AnyReply, Done, Refused
 
-# --- failed replies ---------------------------------------------------------------------------------------------------
-
-
 RETRIED = (502, 503, 504)
 """Replies of a proxy or a service that is starting; the request is sent again."""
 

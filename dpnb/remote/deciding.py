@@ -33,7 +33,26 @@ if TYPE_CHECKING:
     from dpnb.remote.channel import Channel
 
 
-# --- questions of auditors and curators -------------------------------------------------------------------------------
+PENDING = "pending"
+
+ABOUT_PEOPLE = """\
+Show, add and remove the analysts of a table of a running service, and hand a part over. Each act is shown first and
+asked once; it is a row of the ledger, and stays after a restart.
+
+add gives a person a part of the budget, in reserved mode a ceiling, which is fixed, in pooled mode a cap or none, and a
+token if they have none, which is shown once. A person who was removed is added without an amount, and gets their own
+part back. remove ends all access: nothing more is charged to the part, and the tokens are revoked unless another table
+of the service is open to the person. hand-over gives a part of which nothing was charged to another person, in reserved
+mode: the ceilings add up to the same at every moment. For a token with the role curator or owner, and to list also
+auditor, in DPNB_TOKEN or at the prompt.
+"""
+
+ACTIONS = (
+    ("list", "show them, and what is left for others"),
+    ("add", "add an analyst, or add a removed one again"),
+    ("remove", "remove an analyst, with the tokens"),
+    ("hand-over", "give an unused part to another person"),
+)
 
 
 def history(address: str, table: str) -> str:
@@ -105,14 +124,14 @@ def decide(
             raise InvalidValueError(f"number: must be that of a pending request; got {number}; pending: {known}")
         one = pending[number]
         act = decision(one)
-        _say(lines_text([*_request_lines(one), *_effect(one, act)]))
+        say(_lines_text([*_request_lines(one), *_effect(one, act)]))
         if not is_confirmed:
             confirm("Approve it?" if isinstance(act, Approve) else "Decline it?", "request")
         state = send_act(channel, table, act)
     after = next((one for one in state.requests if one.number == number), one)
     caps = [part.cap or part.ceiling for part in state.parts if (part.level, part.name) == ("analyst", one.analyst)]
     now = [f"the cap of {one.analyst} is now {exact(cap)}" for cap in caps] if isinstance(act, Approve) else []
-    return lines_text([*now, _decided_line(after)])
+    return _lines_text([*now, _decided_line(after)])
 
 
 def confirm(question: str, what: str) -> None:
@@ -128,7 +147,8 @@ def confirm(question: str, what: str) -> None:
         raise InvalidValueError(f"the {what} was not {done}: the answer was not yes; nothing was changed")
 
 
-def _say(text: str) -> None:
+def say(text: str) -> None:
+    """Write a text and the end of its line to the terminal, whatever its encoding."""
     encoding = sys.stdout.encoding or "utf-8"
     sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
 
@@ -136,13 +156,10 @@ def _say(text: str) -> None:
 # --- a table in words -------------------------------------------------------------------------------------------------
 
 
-PENDING = "pending"
-
-
 def budget_text(state: TableState) -> str:
     """What is left of the budget, and whether the table is frozen."""
     left = state.spent if state.headroom is None else f"{format_percent_down(state.headroom)} of the budget is left"
-    return lines_text([left, "not frozen" if state.frozen is None else f"frozen: {state.frozen}"])
+    return _lines_text([left, "not frozen" if state.frozen is None else f"frozen: {state.frozen}"])
 
 
 def requests_text(state: TableState) -> str:
@@ -165,7 +182,7 @@ def requests_text(state: TableState) -> str:
     ]
     if one := state.running:
         lines.append(f"number {one.number} of {one.analyst} runs: {one.call}, {one.seconds} s; {state.waiting} wait")
-    return lines_text(lines)
+    return _lines_text(lines)
 
 
 def _line(row: AuditRow) -> str:
@@ -206,29 +223,9 @@ def exact(amount: Amount | None) -> str:
     return " and ".join(f"{name}={value}" for name, value in parts if value is not None)
 
 
-def lines_text(lines: list[str]) -> str:
+def _lines_text(lines: list[str]) -> str:
     """Lines of a service, without what could control a terminal."""
     return "\n".join(printable(line[: 10 * MAX_NAME]) for line in lines)
-
-
-ABOUT_PEOPLE = """\
-Show, add and remove the analysts of a table of a running service, and hand a part over. Each act is shown first and
-asked once; it is a row of the ledger, and stays after a restart.
-
-add gives a person a part of the budget, in reserved mode a ceiling, which is fixed, in pooled mode a cap or none, and a
-token if they have none, which is shown once. A person who was removed is added without an amount, and gets their own
-part back. remove ends all access: nothing more is charged to the part, and the tokens are revoked unless another table
-of the service is open to the person. hand-over gives a part of which nothing was charged to another person, in reserved
-mode: the ceilings add up to the same at every moment. For a token with the role curator or owner, and to list also
-auditor, in DPNB_TOKEN or at the prompt.
-"""
-
-ACTIONS = (
-    ("list", "show them, and what is left for others"),
-    ("add", "add an analyst, or add a removed one again"),
-    ("remove", "remove an analyst, with the tokens"),
-    ("hand-over", "give an unused part to another person"),
-)
 
 
 def add_people(one: argparse.ArgumentParser, add_amount: Callable[[argparse.ArgumentParser], None]) -> None:
@@ -254,7 +251,7 @@ def add_people(one: argparse.ArgumentParser, add_amount: Callable[[argparse.Argu
 def people(options: argparse.Namespace, amount: Callable[[argparse.Namespace], Components | None]) -> str:
     """Do an action, and return what the terminal shows: the people, or a new token alone."""
     if options.action == "list":
-        return people_text(requests(options.address, options.table))
+        return _people_text(requests(options.address, options.table))
     act = _act(options, amount)
     sys.stderr.write(f"{_what(act)}\n")
     if not options.yes:
@@ -263,14 +260,18 @@ def people(options: argparse.Namespace, amount: Callable[[argparse.Namespace], C
         path = f"tables/{checked_table(options.table)}/people"
         changed = channel.send(path, msgspec.json.encode(act), PeopleChanged)
     if changed.token is None:
-        return people_text(changed.table)
+        return _people_text(changed.table)
     name = act.to if isinstance(act, HandOver) else act.name
-    sys.stderr.write(
-        f"The token of {printable(name)}, which is not shown again. Send it to {printable(name)} as you would send a "
-        "password. It is given in the environment variable DPNB_TOKEN or at the prompt of dpnb.connect, never in a "
-        "notebook:\n"
-    )
+    sys.stderr.write(token_handed_over(printable(name)))
     return changed.token
+
+
+def token_handed_over(name: str) -> str:
+    """What is said before a new token is shown."""
+    return (
+        f"The token of {name}, which is not shown again. Send it to {name} as you would send a password. It is given "
+        "in the environment variable DPNB_TOKEN or at the prompt of dpnb.connect, never in a notebook:\n"
+    )
 
 
 def _act(options: argparse.Namespace, amount: Callable[[argparse.Namespace], Components | None]) -> AnyPersonAct:
@@ -303,14 +304,14 @@ def _what(act: AnyPersonAct) -> str:
     return printable(f"{name} then has a part of {of}: {amount}. In reserved mode it is fixed.")
 
 
-def people_text(state: TableState) -> str:
+def _people_text(state: TableState) -> str:
     """The analysts and projects of a table, and what is left for others."""
     lines = [_part_line(part) for part in state.parts]
     if state.mode is None:
         lines.append("the budget is not divided: everybody with a token may use all of it")
     if state.free is not None:
         lines.append(f"{format_percent_down(state.free)} of the budget is left for other parts")
-    return lines_text(lines)
+    return _lines_text(lines)
 
 
 def _part_line(part: PartState) -> str:

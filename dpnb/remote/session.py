@@ -32,9 +32,6 @@ from dpnb.wire.amounts import limit_to_send
 from dpnb.wire.decoding import encode_envelope
 from dpnb.wire.messages import Envelope, Refused, Table
 
-# --- calls that the service executes ----------------------------------------------------------------------------------
-
-
 UnansweredKey = tuple[str, str, Conditions]
 """Node, text and conditions of a request."""
 

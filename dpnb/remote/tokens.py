@@ -31,6 +31,14 @@ PREFIX = re.compile(r"(?:/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*", re.ASCII)
 EXAMPLES = "'https://host', 'http://localhost:port' or 'unix:///path/to/socket'"
 
 
+VARIABLE = "DPNB_TOKEN"
+SERVICE_VARIABLE = "DPNB_SERVICE"
+"""The address to which the token of the environment belongs."""
+
+_TEXT = re.compile(r"[A-Za-z0-9._~+/=-]{1,4096}")  # the characters of a bearer token, RFC 6750
+_used_at: list[str] = []  # the origin to which this process has sent the token of its environment
+
+
 @dataclass(frozen=True)
 class Origin:
     """The address of a service, to which a token belongs.
@@ -104,29 +112,18 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-VARIABLE = "DPNB_TOKEN"
-SERVICE_VARIABLE = "DPNB_SERVICE"
-"""The address to which the token of the environment belongs."""
-
-_TEXT = re.compile(r"[A-Za-z0-9._~+/=-]{1,4096}")  # the characters of a bearer token, RFC 6750
-_used_at: list[str] = []  # the origin to which this process has sent the token of its environment
-
-
 class Credential(Protocol):
     """What is sent to a service for it to know the sender: a token, or one that is replaced in time."""
 
     @property
     def source(self) -> str:
         """Where it was found, for errors."""
-        ...
 
     def header(self) -> str:
         """The value of the header ``Authorization``."""
-        ...
 
     def renew(self) -> bool:
         """Whether another token can be made after the service has refused this one."""
-        ...
 
 
 class Token(NotCopyable):

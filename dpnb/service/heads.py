@@ -1,4 +1,4 @@
-"""The last row of each ledger, in a file that a copy of the ledger does not bring back.
+"""Refuses a ledger restored from an older copy: its last row is also in a file that no copy brings back.
 
 A ledger that is restored from an older copy lacks the charges that were made since, so that they could be spent again.
 It is consistent in itself; only what is kept elsewhere tells that rows are missing.  So the service keeps number and

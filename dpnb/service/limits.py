@@ -26,9 +26,6 @@ from dpnb.ledger.charge import LAUNCH
 from dpnb.service.configuration.settings import Limits
 from dpnb.wire.messages import Refused
 
-# --- stored rows of each analyst --------------------------------------------------------------------------------------
-
-
 MB = 10**6
 NOT_CHARGED = (
     "service: has no room on its disk to record a charge; nothing was charged; tell the curator, who must make room "
@@ -196,9 +193,6 @@ class CpuSeconds(NotCopyable):
             yield
         finally:
             self.add(time.thread_time() - began)
-
-
-# --- failed logins of one peer ----------------------------------------------------------------------------------------
 
 
 FAILURES_PER_MINUTE = 30

@@ -1,17 +1,14 @@
 """The structured log of the service, and figures for the curator's monitoring.
 
-The structured log of the service: one JSON object a line, without values.
-
-It says who did what when, and what it cost; never an estimate, a token, a row or the text of an exception that a
-library raised, since that may quote a row.  Logins are written to a second file, and refused ones to a third.
+The log is one JSON object a line.  It says who did what when, and what it cost; never a value: an estimate, a token, a
+row or the text of an exception that a library raised, since that may quote a row.  Logins are written to a second file,
+and refused ones to a third.
 
 Anybody who can send requests can have lines written.  So a text in a line is short, the lines of one person or peer in
 a minute are limited, and each file has a largest size, beyond which older lines are in numbered files.
 
-Figures for the curator's monitoring, in the text format of Prometheus, at the port of the cockpit.
-
-Exact durations would undo the time grid, so no analyst and no auditor may read them.  There is no value, and no name of
-an analyst.
+The figures are in the text format of Prometheus, at the port of the cockpit.  Exact durations would undo the time grid,
+so no analyst and no auditor may read them.  They have neither a value nor a name of an analyst.
 """
 
 from __future__ import annotations
@@ -203,6 +200,9 @@ def set_up_log(path: Path | None) -> None:
         logger.setLevel(level)
         logger.propagate = False
     logging.raiseExceptions = False  # a full disk must not print a record with its arguments
+
+
+# --- figures ----------------------------------------------------------------------------------------------------------
 
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"

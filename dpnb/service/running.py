@@ -25,9 +25,6 @@ from dpnb.ledger.charge import ACT
 from dpnb.ledger.queries import MAX_STORED
 from dpnb.threads import ended_by
 
-# --- charges that are not answered again before the curator allows it -------------------------------------------------
-
-
 MOST_NAMED = 20
 """Rows that a refusal names."""
 

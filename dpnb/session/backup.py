@@ -1,16 +1,14 @@
 """A copy of a ledger, and the check that files of a table have the contents that a version was first used with.
 
-Refuse files of a table whose contents differ from those that a version was first used with.
-
 A service records a digest of the data files of a version, of the bytes of the files, so a copied file or a moved
 machine stays valid.  It is computed from rows.  So it is keyed with a secret, in a file beside the ledger that only the
 curator can read, and it is in a row whose content no log, statement or audit shows and no analyst receives: who knows
 all rows but one could else find the last by trial.
 
-The file with the highest row that is known of a ledger (:mod:`dpnb.service.heads`) is never part of it: restored with
-the ledger, it would fit the older copy, and what was charged since could be spent again.
-
-A file beside the ledger names the state that was copied last, and when, for the curator's page: nothing else reads it.
+A copy has the secret too.  It never has the file with the highest row that is known of a ledger
+(:mod:`dpnb.service.heads`): restored with the ledger, that would fit the older copy, and what was charged since could
+be spent again.  A file beside the ledger names the state that was copied last, and when, for the curator's page:
+nothing else reads it.
 """
 
 from __future__ import annotations
@@ -29,6 +27,7 @@ from typing import Any
 
 import msgspec
 
+from dpnb._sources.snapshots import OTHERS, PRIVATE_FOLDER, synchronize
 from dpnb._sources.snapshots import SUFFIX as SNAPSHOTS
 from dpnb.errors import InvalidValueError, LedgerError
 from dpnb.ledger import Ledger
@@ -45,6 +44,10 @@ KEY = digest(["table_contents"])
 
 TAKEN = "taken"
 """The key of the time at which the files of a version were read from databases."""
+
+
+NOTE = "-backup"
+"""Of the file beside a ledger that says when it was copied last."""
 
 
 def was_served(path: str, version: str) -> bool:
@@ -126,17 +129,7 @@ def _make(path: Path) -> None:
             os.link(made.name, path)
         except FileExistsError:
             return
-    folder = os.open(path.parent, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
-
-
-PRIVATE_FOLDER, OTHERS = 0o700, 0o077
-
-NOTE = "-backup"
-"""Of the file beside a ledger that says when it was copied last."""
+    synchronize(path.parent)
 
 
 class Backup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -230,10 +223,6 @@ def _write(path: Path, content: bytes, owner: os.stat_result | None = None) -> N
             except BaseException:
                 Path(made.name).unlink(missing_ok=True)
                 raise
-        folder = os.open(path.parent, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        synchronize(path.parent)
     except OSError as error:
         raise InvalidValueError(f"folder: {str(path)!r} cannot be written ({error.strerror}); make room") from None

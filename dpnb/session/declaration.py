@@ -278,7 +278,7 @@ class Declaration(TomlFile):
         first, *others = [*placeholders(self.content)] or [()]
         if first:
             lines = sorted({self.lines[keys] for keys in others if keys in self.lines})
-            more = f"; {len(others)} more: {describe_lines(lines)}" if others else ""
+            more = f"; {len(others)} more: {_describe_lines(lines)}" if others else ""
             raise self.fault(
                 SchemaError,
                 first,
@@ -317,7 +317,7 @@ def read_declaration(path: str | os.PathLike[str], session: Callable[..., Any]) 
     return Declaration(file.path, file.text, file.content, file.lines, known)
 
 
-def describe_lines(lines: Sequence[int]) -> str:
+def _describe_lines(lines: Sequence[int]) -> str:
     """Line numbers in words, at most a dozen."""
     shown = ", ".join(map(str, lines[:12])) + (", ..." if len(lines) > 12 else "")
     return f"{'line' if len(lines) == 1 else 'lines'} {shown}"

@@ -25,8 +25,6 @@ from dpnb.accounting.odometers import Odometer
 from dpnb.accounting.odometers.protocol import confidence_text
 from dpnb.render.numbers import format_percent_down, format_percent_up
 
-# --- the spent budget in words ----------------------------------------------------------------------------------------
-
 
 def describe_spent(filter_: Filter, total: Budget | NoBudget) -> str:
     """The loss spent and the budget, in the filter's own measure, rounded conservatively but never past the budget."""

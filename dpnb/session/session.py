@@ -60,8 +60,6 @@ from dpnb.session import rehearsal
 from dpnb.session.base import BaseSession
 from dpnb.session.declaration import Columns, Sampled, SessionOptions, read_declaration
 
-# --- libraries that take long to import -------------------------------------------------------------------------------
-
 
 def import_libraries() -> None:
     """Import them before a session charges anything, so that no import delays a release or fails after its charge."""

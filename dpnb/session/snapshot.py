@@ -20,7 +20,6 @@ from dpnb._core.ledger_metadata import MOCK_DATA, NO_BUDGET
 from dpnb._core.pricing.estimation import AnswerSummary
 from dpnb._plan.description import STEP_OF
 from dpnb._protocol import snapshot as protocol
-from dpnb._protocol import snapshot as protocol_connection
 from dpnb._protocol.snapshot import BudgetAxis, Curve, OdometerAxis, TimelineChart, TimelinePoint
 from dpnb.accounting.exact import display_up
 from dpnb.accounting.losses import GDP
@@ -242,13 +241,11 @@ def unreadable_snapshot(session: HasCore, error: DpnbError) -> protocol.SessionS
     )
 
 
-def connection_of(connection: Connection | None) -> protocol_connection.ConnectionSnapshot | None:
+def connection_of(connection: Connection | None) -> protocol.ConnectionSnapshot | None:
     """The state of a connection; None for a local session."""
     if connection is None:
         return None
-    return protocol_connection.ConnectionSnapshot(
-        where=connection.where, is_current=connection.is_current, text=connection.text
-    )
+    return protocol.ConnectionSnapshot(where=connection.where, is_current=connection.is_current, text=connection.text)
 
 
 STEP_TAKEN = "taken"

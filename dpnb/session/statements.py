@@ -28,9 +28,6 @@ from dpnb.session.disclosure.building import report_of_ledger
 from dpnb.session.disclosure.requests import WHOLE, StatementScope
 from dpnb.session.gauges import describe_spent
 
-# --- how sessions are displayed ---------------------------------------------------------------------------------------
-
-
 LEFT, RELEASED = ".headroom is the fraction of the budget that is left", ".log is the table of what was released"
 IN_FRAME = "the columns are those of session.frame, as in df = session.frame"
 

@@ -1,12 +1,8 @@
-"""The files that a curator writes: TOML, and long lists of categories.
+"""The files that a curator writes: TOML with the line of each key, and long lists of categories.
 
-`dpnb.session.declaration` reads a table's declaration from such a file; `dpnb.service.configuration` the settings of a
-service.
-
-The file of a long list of categories, which ``values_file`` of a declared column names.
-
-It becomes the ``values`` of that column, so that declarations with equal lists are the same.  The file is public, as
-the declaration is: errors may quote it.
+A declaration (`dpnb.session.declaration`) and the settings of a service (`dpnb.service.configuration`) are TOML files.
+A list of categories, which ``values_file`` of a declared column names, becomes the ``values`` of that column, so that
+declarations with equal lists are the same.  Both are public: errors may quote them.
 """
 
 from __future__ import annotations
@@ -26,9 +22,6 @@ from typing import Any
 
 from dpnb.errors import DpnbError, InvalidValueError, SchemaError
 from dpnb.schema import Key
-
-# --- the line number of each key in a TOML file -----------------------------------------------------------------------
-
 
 KeyPath = tuple[str, ...]
 """A key, as its path from the top of the file."""
@@ -194,6 +187,9 @@ def replaced_after(path: str, text: str) -> Iterator[None]:
         os.replace(new, own)
     finally:
         new.unlink(missing_ok=True)
+
+
+# --- a long list of categories ----------------------------------------------------------------------------------------
 
 
 VALUES_FILE = "values_file"

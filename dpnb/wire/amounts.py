@@ -14,14 +14,9 @@ from fractions import Fraction
 from dpnb.accounting.exact import to_text
 from dpnb.errors import DpnbError, InvalidValueError
 
-# --- the error of a message that cannot be read -----------------------------------------------------------------------
-
 
 class WireError(DpnbError):
     """A message is not of the form that both sides agreed on, or exceeds a limit.  Nothing was charged."""
-
-
-# --- limits of a request ----------------------------------------------------------------------------------------------
 
 
 MAX_BODY = 2**20
@@ -62,9 +57,6 @@ MAX_WHY = 500
 
 MAX_PENDING = 10_000
 """Rows without an answer about which a request inquires."""
-
-
-# --- moments in the future --------------------------------------------------------------------------------------------
 
 
 _PERIOD = re.compile(r"([1-9][0-9]{0,4})([hdw])", re.ASCII)

@@ -1,10 +1,8 @@
 """What sessions and curators send to a service, and what it answers.
 
-What an analyst's session sends: a request, with what the service needs beside it.
-
-Everything that writes into the ledger or reads rows is such a request (`dpnb._request`).  Everything else is free
-(previews, explanations, gauges, logs, combined answers): it is computed by the analyst's session from its copy of the
-ledger, with the same code as in a local session, and is never sent.
+Whatever of an analyst writes into the ledger or reads rows is a request (`dpnb._request`), sent with what the service
+needs beside it.  Everything else is free (previews, explanations, gauges, logs, combined answers): it is computed by
+the analyst's session from its copy of the ledger, with the same code as in a local session, and is never sent.
 """
 
 from __future__ import annotations

@@ -152,7 +152,7 @@ def test_what_is_noted_is_shown_nowhere_and_is_not_the_size(tmp_path: Path, monk
         return SimpleNamespace(**{**marks, "st_size": found.st_size + 1})
 
     real = os.stat
-    monkeypatch.setattr("dpnb._backends.lazy.files.os.stat", other_size)
+    monkeypatch.setattr("dpnb._backends.lazy.engines.engine.os.stat", other_size)
     session.frame["x"].sum().release(mu=0.1)
     assert len(session.log) == 2
 

@@ -467,9 +467,9 @@ def test_a_token_revoked_while_the_body_is_sent_does_nothing(
         browser = await opened.logged_in()
         new_token(browser.served.tokens, "ana")
 
-        async def slow(request: Any) -> bytes:
+        async def slow(*arguments: Any) -> bytes:
             revoke_tokens(browser.served.tokens, "eve")
-            return await body(request)
+            return await body(*arguments)
 
         for path, content in ((ACTS, FREEZE), ("/api/tokens", {"name": "ana"})):
             monkeypatch.setattr(app, "_body", slow)

@@ -178,7 +178,7 @@ def test_a_column_is_added_to_a_version_with_a_snapshot_by_a_new_version_alone(f
     count(folder)
 
 
-@pytest.mark.parametrize("at", ["mkdtemp", "_write", "_synchronize"])
+@pytest.mark.parametrize("at", ["mkdtemp", "_write", "synchronize"])
 def test_a_crash_leaves_nothing_that_counts(folder: Path, monkeypatch: pytest.MonkeyPatch, at: str) -> None:
     def crashes(*_: object, **__: object) -> None:
         raise SystemExit

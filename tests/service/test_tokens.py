@@ -132,7 +132,7 @@ def test_the_list_shows_the_state_of_each_token_and_no_hash(
     assert "valid tokens" not in capsys.readouterr().err
     assert main(["token", "new", "ana", *option]) == 0
     assert "ana has 2 valid tokens now; python -m dpnb token revoke ana takes all back" in capsys.readouterr().err
-    monkeypatch.setattr("dpnb.service.server.now", lambda: datetime.now(UTC) + timedelta(hours=2))
+    monkeypatch.setattr("dpnb.__main__.now", lambda: datetime.now(UTC) + timedelta(hours=2))
     capsys.readouterr()
     assert main(["token", "list", *option]) == 0
     shown = capsys.readouterr().out
@@ -166,7 +166,7 @@ def test_a_rotated_token_has_the_same_role_and_lasts_as_long(file: Path, monkeyp
     assert store.identity(other) == ANA
     stored = [one for one in read_tokens(file) if one.is_valid(later) and one.name == "eve"]
     assert [one.expires for one in stored] == [(later + timedelta(days=30)).isoformat(timespec="seconds")]
-    assert store.identity(store.rotate("eve")) == Identity("eve", "curator")
+    assert store.identity(rotate_token(file, "eve")) == Identity("eve", "curator")
     assert store.identity(new) is None
     with pytest.raises(InvalidValueError, match="valid token"):
         rotate_token(file, "nobody")

@@ -19,8 +19,6 @@ from dpnb._plan.expressions.nodes import Arithmetic, DatePart, Expression, Funct
 from dpnb._plan.expressions.periods import DAY, LIMIT, MICROS, SPANS
 from dpnb.times import Zone
 
-# --- parts of points in time ------------------------------------------------------------------------------------------
-
 
 def part_of(
     part: DatePart,

@@ -40,8 +40,6 @@ from dpnb._plan.privacy_unit import ContributionBounds
 from dpnb.errors import UnsupportedError
 from dpnb.schema import Categories, Schema
 
-# --- refused expressions ----------------------------------------------------------------------------------------------
-
 
 def refuse_expression(node: Node, schema: Schema, engine: Engine) -> None:
     """Refuse operations that engines round differently, or that this one cannot compute."""

@@ -16,7 +16,7 @@ import narwhals as nw
 from dpnb._backends.column_types import refuse_mixed_units
 from dpnb._backends.contribution import orders_of
 from dpnb._backends.lazy.contribution import first_groups
-from dpnb._backends.lazy.engines.engine import Engine, InProcessEngine, LazyFrame, Paths
+from dpnb._backends.lazy.engines.engine import Engine, InProcessEngine, LazyFrame, Paths, digest_of
 from dpnb._backends.lazy.execute import (
     SelectedRows,
     added_up,
@@ -26,7 +26,6 @@ from dpnb._backends.lazy.execute import (
     selected_rows,
 )
 from dpnb._backends.lazy.expressions import NarwhalsEvaluator
-from dpnb._backends.lazy.files import digest_of, paths_of, refuse_unstable
 from dpnb._backends.lazy.group_discovery import UnitGroups, counted, groups_of_units
 from dpnb._backends.lazy.lazy_table import UNIT, LazyTable, Share, engine_table
 from dpnb._backends.lazy.units import UnitSpending, has_small_units, unit_norms_squared, with_first_rows
@@ -45,8 +44,6 @@ from dpnb.accounting.individual import OnExhausted, UnitChargeTerms
 from dpnb.copying import NotCopyable
 from dpnb.errors import SchemaError
 from dpnb.schema import Added, Schema, Text
-
-# --- joins and parts of tables that stay in their engine --------------------------------------------------------------
 
 
 def join(left: LazyTable, right: LazyTable, schemas: tuple[Schema, Schema], source: Join) -> LazyTable:
@@ -127,8 +124,8 @@ class LazyBackend(SourceResolver[LazyTable]):
             if share is None:
                 engine.refuse_settings(tables.values())
             for name, table in tables.items() if share is None else ():
-                refuse_unstable(name, table, engine)
-                self._paths[name] = paths_of(table, engine)
+                engine.refuse_unstable(name, table)
+                self._paths[name] = engine.paths_of(table)
             lazy = {
                 name: engine_table(engine, table, schemas[name], units[name], orders_of(added, name), share)
                 for name, table in tables.items()

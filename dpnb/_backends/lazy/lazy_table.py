@@ -31,9 +31,6 @@ from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb.errors import SchemaError
 from dpnb.schema import Bounded, Categories, ColumnType, Dates, Schema, Text
 
-# --- lookups of public values -----------------------------------------------------------------------------------------
-
-
 MAX_TABLES = 32
 """Tables that are kept, the most recently used."""
 

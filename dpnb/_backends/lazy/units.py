@@ -1,15 +1,13 @@
 """What is kept of each unit in the engine: its first rows, and its spending.
 
-The first rows of each unit, without sorting whole rows; the same rows as by `dpnb._backends.contribution.ranks`.
+The first rows are the same as by `dpnb._backends.contribution.ranks`, found without sorting whole rows: the hash of
+every row is sorted in numpy, beside its unit; the engine then keeps the rows whose hash is at most that of the last row
+of their unit that counts.  Only for engines in this process, since both columns leave the engine.  The bound on a
+unit's rows holds only if both reads see the same rows, as every table in an engine must have.
 
-The hash of every row is sorted in numpy, beside its unit; the engine then keeps the rows whose hash is at most that of
-the last row of their unit that counts.  Only for engines in this process, since both columns leave the engine.  The
-bound on a unit's rows holds only if both reads see the same rows, as every table in an engine must have.
-
-The spending of each unit, as a table in the engine, and the norm of its contribution to a query.
-
-The arithmetic is that of `dpnb.accounting.individual`, operation by operation, so that the same units are included as
-in memory: sums and products rounded to the nearest double, then up to the next one if their exact error requires it.
+The spending of each unit is a table in the engine, charged by the norm of its contribution to a query.  The arithmetic
+is that of `dpnb.accounting.individual`, operation by operation, so that the same units are included as in memory: sums
+and products rounded to the nearest double, then up to the next one if their exact error requires it.
 """
 
 from __future__ import annotations

@@ -32,16 +32,13 @@ from dpnb._plan.expressions.dtypes import Dtype
 from dpnb._plan.expressions.nodes import Expression, Node, nodes_of
 from dpnb.threads import Helpers, ThreadTask, end_if_asked
 
-# --- results that blocks share ----------------------------------------------------------------------------------------
-
-
 N = TypeVar("N", bound=Node)
 T = TypeVar("T")
 
 MOST_BYTES = 2**26
 """Size of the results that are kept, besides the last one.  A result may have a value for each text of a column."""
 
-ENTRY_BYTES = 200
+MAPPING_BYTES = 200
 """Memory for an entry of a mapping, besides the characters of a text."""
 
 
@@ -91,7 +88,7 @@ def bytes_of(result: object) -> int:
             case np.ndarray() as array:
                 size += array.nbytes
             case dict() as mapping:
-                size += sum([ENTRY_BYTES + (len(key) if isinstance(key, str) else 0) for key in mapping])
+                size += sum([MAPPING_BYTES + (len(key) if isinstance(key, str) else 0) for key in mapping])
             case tuple() | list() as parts:
                 waiting += parts
             case part if hasattr(part, "__dataclass_fields__"):

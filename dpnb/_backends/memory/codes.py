@@ -1,7 +1,5 @@
 """Codes of cells and of values, and comparisons that read 16 bits of a value instead of 64.
 
-Comparisons of a column with a constant, which read 16 bits of a value instead of 64 wherever these decide.
-
 A comparison of 64-bit numbers takes as long as memory needs to deliver them.  A coarse code is a monotone function of
 the value, so different codes are in the order of the values; where the codes are equal, `Kernels.at_least` compares the
 values.  The result is that of comparing all values; the time depends on how many codes are equal.
@@ -21,6 +19,13 @@ from dpnb._backends.memory.kernels import Kernels
 from dpnb._plan.expressions.dtypes import Boolean, Categorical, Dtype, Numeric, String
 from dpnb._plan.expressions.nodes import Column, Compare, ComparisonOperator, Expression, Literal, nodes_of
 from dpnb.schema import Bounded, Key, text_of
+
+CODES = 2**16
+"""Number of codes."""
+
+CodeArray = NDArray[np.int16]
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 
 
 def combined_codes(codes: list[NDArray[Any]], sizes: list[int]) -> tuple[NDArray[np.int64], int]:
@@ -89,14 +94,6 @@ class LookupKeys:
             return np.full(len(numbers), -1)
         at = np.clip(np.searchsorted(self.numbers, numbers), 0, len(self.table) - 1)
         return np.where(self.numbers[at] == numbers, self.table[at], -1)
-
-
-CODES = 2**16
-"""Number of codes."""
-
-CodeArray = NDArray[np.int16]
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 
 def ordered_columns(node: Expression | None) -> set[str]:

@@ -1,17 +1,13 @@
 """Tables in memory, also joined ones: columns prepared once, queries computed by `dpnb._backends.memory.execute`.
 
-A join of tables in memory: pairs of rows are formed for each query, a block of whole units at a time.
+One unit may have many times more pairs in a join than rows, so the memory of a query must not depend on them.  Pairs
+are formed for each query, a block of whole units at a time, and never kept.  A block has a fixed size, which its last
+unit exceeds by no more pairs than a unit may have.  Before the first block is formed, as much memory is requested as
+the largest blocks can need, so that whether a query fails for lack of memory does not depend on the rows.
 
-One unit may have many times more pairs than rows, so the memory of a query must not depend on them.  Pairs are never
-kept.  A block has a fixed size, which its last unit exceeds by no more pairs than a unit may have.  Before the first
-block is formed, as much memory is requested as the largest blocks can need, so that whether a query fails for lack of
-memory does not depend on the rows.  Memory is nevertheless outside the guarantee, as timing is: see
-`dpnb._backends.memory.memory_backend`.
-
-Memory, like timing, is outside the guarantee: a session is as large as its tables, and the temporary memory of a
-query may depend on how many rows pass its filter.  So that one unit's values cannot be inferred from it, a unit has few
-pairs in a join, and pairs are formed one block at a time and not kept ; without a
-join, a unit accounts for a few arrays as long as its rows.
+Memory is nevertheless outside the guarantee, as timing is: a session is as large as its tables, and the temporary
+memory of a query may depend on how many rows pass its filter.  Without a join, a unit accounts for a few arrays as long
+as its rows.
 
 In a part of a partition with a limit, a unit that has rows in more groups counts in the first `max_parts_per_unit` of
 them by the hash of `contribution`, before any filter: the choice depends on the unit's own rows alone, and is the same
@@ -36,7 +32,7 @@ from dpnb._backends.memory import group_discovery
 from dpnb._backends.memory.blocks import KEPT_BYTES, by_blocks, rows_for
 from dpnb._backends.memory.evaluate import NumpyEvaluator
 from dpnb._backends.memory.execute import Active, affected_units, apply_admission, execute, merge_blocks, scaled_sums
-from dpnb._backends.memory.group_discovery import present_groups
+from dpnb._backends.memory.group_discovery import merged, present_groups
 from dpnb._backends.memory.kernels import start_compiling
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable, prepare_all
 from dpnb._backends.memory.prepare.unit_ids import ShortIntegers
@@ -51,7 +47,7 @@ from dpnb.accounting.individual import IndividualFilter, OnExhausted, UnitAdmiss
 from dpnb.accounting.individual.arrays import UnitIndices
 from dpnb.copying import NotCopyable
 from dpnb.progress import Stage, at
-from dpnb.schema import Added, Key, Schema
+from dpnb.schema import Added, Schema
 
 PAIRS_AT_ONCE = 2**15
 """Pairs at which a block ends; its last unit may exceed this."""
@@ -136,25 +132,6 @@ class JoinedRows:
         np.empty((BLOCKS_AT_ONCE, PAIRS_AT_ONCE + self._max_pairs, columns))
 
 
-def joined_sums(query: LinearQuery, pairs: JoinedRows, schema: Schema, active: Active | None) -> Sums:
-    """The exact sums of a query; see `execute`."""
-    if active is not None:
-        active = _decided(active, pairs.each(query, lambda block: affected_units(query, block, schema)), pairs)
-    return pairs.summed(query, lambda block: execute(query, block, schema, active))
-
-
-def joined_groups(
-    query: LinearQuery, pairs: JoinedRows, schema: Schema, active: Active | None
-) -> tuple[list[tuple[Key, ...]], Integers]:
-    """Every group that some unit has; see `group_discovery.present_groups`."""
-    if active is not None:
-        active = _decided(
-            active, pairs.each(query, lambda block: group_discovery.affected_units(query, block, schema)), pairs
-        )
-    blocks = pairs.each(query, lambda block: group_discovery.present_groups(query, block, schema, active))
-    return group_discovery.merged(blocks, query, schema)
-
-
 def _decided(active: Active, blocks: Iterator[tuple[UnitIndices, Floats]], pairs: JoinedRows) -> Active | None:
     """Decide once, over all blocks, which units are active; the result applies that decision to one block."""
     is_active = apply_admission(active, *merge_blocks(list(blocks)), len(pairs.names))
@@ -186,9 +163,6 @@ def _pairs(left: ShortIntegers, right: ShortIntegers) -> tuple[Integers, Integer
     at_left = np.repeat(np.arange(len(left)), counts)
     within = np.arange(len(at_left)) - np.repeat(np.cumsum(counts) - counts, counts)
     return at_left, np.repeat(first, counts) + within
-
-
-# --- the rows of one group as a separate table ------------------------------------------------------------------------
 
 
 def part(table: PreparedTable, schema: Schema, which: PartSource) -> PreparedTable:
@@ -275,16 +249,21 @@ class MemoryBackend(SourceResolver[PreparedTable | JoinedRows]):
     def sums(self, query: LinearQuery, active: Active | None = None) -> Sums:
         """The exact sums of a query; see `execute`."""
         query, rows, schema = self.query_and_rows(query)
-        if isinstance(rows, JoinedRows):
-            return joined_sums(query, rows, schema, active)
-        return execute(query, rows, schema, active)
+        if not isinstance(rows, JoinedRows):
+            return execute(query, rows, schema, active)
+        if active is not None:
+            active = _decided(active, rows.each(query, lambda block: affected_units(query, block, schema)), rows)
+        return rows.summed(query, lambda block: execute(query, block, schema, active))
 
     def groups(self, query: LinearQuery, active: Active | None = None) -> Groups:
         """Every group that some unit has; see `present_groups`."""
         query, rows, schema = self.query_and_rows(query)
-        if isinstance(rows, JoinedRows):
-            return joined_groups(query, rows, schema, active)
-        return present_groups(query, rows, schema, active)
+        if not isinstance(rows, JoinedRows):
+            return present_groups(query, rows, schema, active)
+        if active is not None:
+            affected = rows.each(query, lambda block: group_discovery.affected_units(query, block, schema))
+            active = _decided(active, affected, rows)
+        return merged(rows.each(query, lambda block: present_groups(query, block, schema, active)), query, schema)
 
     def unit_budgets(self, budget: Fraction, mode: OnExhausted) -> MemoryUnitBudgets:
         """The budgets of all units, before any charge."""

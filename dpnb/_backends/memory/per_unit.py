@@ -1,9 +1,6 @@
 """The contribution of each unit to a query, and its squared norm.  Reads rows; all of it is private until noised.
 
-The squared norm of each unit's contribution to a query, computed without the vectors themselves.
-
-This covers the common queries; for the others `per_unit.per_unit_vectors` computes the vectors.  Reads rows, sorted by
-unit; what it returns is private.
+The norm is computed without the vectors themselves for the common queries, of rows that are sorted by unit.
 """
 
 from __future__ import annotations
@@ -48,6 +45,16 @@ T = TypeVar("T")
 
 BIG = 2**62
 """Sums that may be larger are Python integers."""
+
+
+LEVEL_BITS = BRANCHING.bit_length() - 1
+"""Bits of the number of a node by which its siblings differ: the number of children is a power of two."""
+
+Mask = NDArray[np.bool_]
+"""One bool for each row."""
+
+RowValues = Callable[[Feature], tuple[Integers | None, Mask | None]]
+"""Maps a feature to each row's integer before weighting (for a tree the leaf; None for ones) and the rows with one."""
 
 
 def per_unit_vectors(query: LinearQuery, table: PreparedTable, schema: Schema) -> UnitVectors:
@@ -232,16 +239,6 @@ def _entries(feature: Feature, rows: NumpyEvaluator, at: Integers) -> list[tuple
     if isinstance(feature, CountFeature):
         return [(which, slot[which], np.ones(len(which), np.int64))]
     return [(which, slot[which], steps_of(feature, rows)[at[which]].astype(np.int64) - feature.centre)]
-
-
-LEVEL_BITS = BRANCHING.bit_length() - 1
-"""Bits of the number of a node by which its siblings differ: the number of children is a power of two."""
-
-Mask = NDArray[np.bool_]
-"""One bool for each row."""
-
-RowValues = Callable[[Feature], tuple[Integers | None, Mask | None]]
-"""Maps a feature to each row's integer before weighting (for a tree the leaf; None for ones) and the rows with one."""
 
 
 def has_fast_norms(query: LinearQuery) -> bool:

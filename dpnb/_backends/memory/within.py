@@ -1,7 +1,5 @@
 """Values that are computed from the rows of one unit, in memory.  Reads rows; every value in here is private.
 
-Values that are computed from the rows of one unit, in memory.  Reads rows; every value in here is private.
-
 See `dpnb._compile.within` for what may be computed.  The rows of a table are in the order of their units, so a block of
 whole units is computed alone: its rows are sorted into *runs*, the rows of one unit with the same keys, and every
 function is a few operations on all runs of the block at once.
@@ -32,8 +30,6 @@ from dpnb.schema import Bounded, Categories, Schema
 
 WINDOW_VALUES, MIN_ROWS = 2**22, 2**12
 """Values within units in a block, and its rows at least, while a table of rows per unit is made."""
-
-# --- runs of rows -----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -139,9 +135,6 @@ def _without_ties(table: PreparedTable, start: int, levels: list[NDArray[Any]], 
     sorting = np.lexsort([*finer[::-1], *contents[::-1], np.cumsum(differs)[tied]])
     at[tied] = at[tied][sorting]
     return at
-
-
-# --- functions of runs ------------------------------------------------------------------------------------------------
 
 
 class _Values:

@@ -1,4 +1,4 @@
-"""Whether the filter admits a charge; if not, a refusal that names what would fit."""
+"""Whether the filter admits a charge; if the budget is spent, a refusal that names what would fit."""
 
 from __future__ import annotations
 

@@ -32,9 +32,6 @@ from dpnb.service.access.tokens import PREFIX, Identity, TokenStore
 from dpnb.service.configuration.parts import NAME
 from dpnb.service.configuration.settings import HubSettings
 
-# --- users of JupyterHub ----------------------------------------------------------------------------------------------
-
-
 CACHE_SECONDS = 30.0
 """Time for which a reply of the Hub is used for requests that charge nothing; twice that for open streams."""
 

@@ -1,4 +1,4 @@
-"""Access tokens: shown once, when they are made; the file holds their hashes only.
+"""Access tokens: shown once, stored as hashes, and refused when they have expired or were revoked.
 
 A token is 256 random bits, so a plain hash of it cannot be searched.  The service reads the file again when it has
 changed, so a token is refused as soon as it is revoked.  If the file cannot be read, no token is valid.
@@ -30,8 +30,6 @@ from dpnb.errors import InvalidValueError
 from dpnb.service.access.clock import Clock
 from dpnb.service.configuration.parts import NAME
 from dpnb.wire.amounts import moment_from_text
-
-# --- owners of files --------------------------------------------------------------------------------------------------
 
 
 def user_name(uid: int) -> str:
@@ -229,7 +227,7 @@ class TokenStore(NotCopyable):
     """
 
     def __init__(self, path: Path, clock: Clock | None = None) -> None:
-        self._path, self.clock = path, clock or Clock(lambda: now())
+        self.path, self.clock = path, clock or Clock(lambda: now())
         self._read: tuple[tuple[int, ...] | None, tuple[StoredToken, ...]] = (None, ())
         self.fault = ""
         """Why the file cannot be used, for the curator's log; empty if it can."""
@@ -265,31 +263,15 @@ class TokenStore(NotCopyable):
         """Refuse another role than the one that a person has."""
         _refuse_role(self._tokens(), name, role, self.clock.now())
 
-    def make(self, name: str, expires: str | None, role: Role = "analyst") -> str:
-        """Make a token; see `new_token`."""
-        return new_token(self._path, name, expires, role)
-
-    def revoke(self, name: str) -> int:
-        """Revoke a person's tokens; see `revoke_tokens`."""
-        return revoke_tokens(self._path, name)
-
-    def extend(self, name: str, expires: str | None) -> None:
-        """Let a person's tokens expire at another time; see `extend_tokens`."""
-        extend_tokens(self._path, name, expires)
-
-    def rotate(self, name: str) -> str:
-        """Replace a person's tokens by a new one; see `rotate_token`."""
-        return rotate_token(self._path, name)
-
     def _tokens(self) -> tuple[StoredToken, ...]:
         try:
-            status = os.stat(self._path)
+            status = os.stat(self.path)
             version = (status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size)
         except OSError:
             version = None
         if version is None or version != self._read[0]:
             try:
-                tokens, self.fault = read_tokens(self._path), ""
+                tokens, self.fault = read_tokens(self.path), ""
             except InvalidValueError as error:
                 tokens, self.fault = (), str(error)
             self._read = version, tokens

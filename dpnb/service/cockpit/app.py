@@ -255,9 +255,7 @@ class Cockpit(NotCopyable):
     async def _audit(self, request: HttpRequest, person: Identity, is_valid: Callable[[], bool]) -> Response:
         """Start an audit, which changes nothing: so an auditor may."""
         table = self._served(request).table
-        await _body(request)
-        if not is_valid():  # while the body was sent
-            raise HTTPException(401, NO_LOGIN)
+        await _body(request, is_valid)
         if self._audits.start(table, person.name):
             log("audit_started", actor=person.name, role=person.role, table=table.name, page="cockpit")
         return await self._records_of(table, person)
@@ -272,27 +270,21 @@ class Cockpit(NotCopyable):
 
     async def _act(self, request: HttpRequest, person: Identity, is_valid: Callable[[], bool]) -> Response:
         served = self._served(request)
-        one = ACTS.decode(await _body(request))
-        if not is_valid():  # while the body was sent
-            raise HTTPException(401, NO_LOGIN)
+        one = ACTS.decode(await _body(request, is_valid))
         await asyncio.to_thread(carry_out, served, person, one, page="cockpit")
         served.end_revoked()
         return _json(await asyncio.to_thread(table_view, served.table))
 
     async def _people(self, request: HttpRequest, person: Identity, is_valid: Callable[[], bool]) -> Response:
         served, service = self._served(request), self._service
-        one = PERSON_ACTS.decode(await _body(request))
-        if not is_valid():  # while the body was sent
-            raise HTTPException(401, NO_LOGIN)
+        one = PERSON_ACTS.decode(await _body(request, is_valid))
         change = partial(change_people, service.tables, served, service.tokens, person, one, page="cockpit")
         token = await asyncio.to_thread(change)
         served.end_revoked()
         return _json(PeopleChanged(await asyncio.to_thread(table_view, served.table), token))
 
     async def _change_tokens(self, request: HttpRequest, person: Identity, is_valid: Callable[[], bool]) -> Response:
-        one, tokens = msgspec.json.decode(await _body(request), type=TokenAct), self._service.tokens
-        if not is_valid():  # while the body was sent
-            raise HTTPException(401, NO_LOGIN)
+        one, tokens = msgspec.json.decode(await _body(request, is_valid), type=TokenAct), self._service.tokens
         role = tokens.role_of(one.name)
         if one.act != "new" and role is None:
             raise HTTPException(404, "There is nobody with a valid token of this name.")
@@ -351,8 +343,11 @@ def _row_number(request: HttpRequest, name: str) -> int:
     return min(int(text), MAX_INTEGER)
 
 
-async def _body(request: HttpRequest) -> bytes:
-    return await read_body(request, MAX_BODY, BODY_SECONDS)
+async def _body(request: HttpRequest, is_valid: Callable[[], bool] = lambda: True) -> bytes:
+    body = await read_body(request, MAX_BODY, BODY_SECONDS)
+    if not is_valid():  # while the body was sent
+        raise HTTPException(401, NO_LOGIN)
+    return body
 
 
 def _json(content: Any) -> Response:

@@ -1,7 +1,5 @@
 """The document of the cockpit, and what protects it: logins, which requests are accepted, headers.
 
-The logins of the cockpit, which requests it accepts, and the headers of every response.
-
 A request must be addressed to one of the cockpit's own names, so that a page under another name that resolves to this
 address cannot read anything.  A request that changes something must come from the cockpit's own page: the browser
 states where it comes from in ``Origin``, and no other page can change that.
@@ -30,9 +28,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from dpnb.copying import NotCopyable
 from dpnb.errors import InvalidValueError
 from dpnb.service.access.tokens import AUDITORS, LONGEST_TOKEN, Identity, TokenStore, hash_of
-
-# --- events for the page ----------------------------------------------------------------------------------------------
-
 
 POLL_SECONDS = 0.5
 HEARTBEAT_SECONDS = 5.0
@@ -76,9 +71,6 @@ class Live(NotCopyable):
                 await asyncio.sleep(POLL_SECONDS)
         finally:
             self._streams -= 1
-
-
-# --- the document of the cockpit --------------------------------------------------------------------------------------
 
 
 STATIC = Path(__file__).parents[1] / "static"

@@ -1,9 +1,8 @@
 """Audits that are started on the page, and what it shows of the records of a table.
 
-Audits of ledgers that are started on the page, each in a process of its own.
-
-It is ``python -m dpnb audit``, which reads a copy of the ledger: however long it takes, analysts do not wait for it,
-nor for the interpreter's lock.  One runs at a time.  The results are kept until the service ends.
+An audit is a process of its own, ``python -m dpnb audit``, which reads a copy of the ledger: however long it takes,
+analysts do not wait for it, nor for the interpreter's lock.  One runs at a time.  The results are kept until the
+service ends.
 """
 
 from __future__ import annotations
@@ -46,6 +45,10 @@ ENVIRONMENT = re.compile(r"PATH|HOME|TMPDIR|TZ|LANG|LC_\w+|LD_\w+|PYTHON\w*|VIRT
 
 FINE, PROBLEMS = 0, 1
 """The exit codes of an audit that came to its end."""
+
+
+MAX_CHANGES = 100
+"""Changes of a version that are listed."""
 
 
 class Audits(NotCopyable):
@@ -121,10 +124,6 @@ async def _ended(process: Process) -> None:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-
-
-MAX_CHANGES = 100
-"""Changes of a version that are listed."""
 
 
 def records(table: OpenTable, audit: AuditState | None, figures: Sequence[tuple[str, str]]) -> RecordsPage:

@@ -46,9 +46,6 @@ DEFAULT_SERVICE = "dpnb"
 SERVICE = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
 """The name of a service in JupyterHub, as a scope and an address may contain it."""
 
-# --- values -----------------------------------------------------------------------------------------------------------
-
-
 SOURCE, QUERY = "source", "query"
 """The keys of a source that is written as a table."""
 

@@ -1,6 +1,4 @@
-"""The acts of a curator, also those about people and tokens.
-
-Adding and removing the analysts of a table, and handing over an unused part, with their tokens; tokens alone.
+"""The acts of a curator about a budget, about the analysts of a table and about tokens.
 
 The ledger is written first: a removed analyst is charged nothing more from its row on, also if the file of tokens
 cannot be written then.
@@ -24,7 +22,16 @@ from dpnb.accounting.losses import PureGDP
 from dpnb.errors import InvalidValueError, printable
 from dpnb.ledger import ROOT, node_of
 from dpnb.ledger.origin import MAX_ACTOR, RequestOrigin, requested_by
-from dpnb.service.access.tokens import Identity, Role, TokenStore, expiry_of
+from dpnb.service.access.tokens import (
+    Identity,
+    Role,
+    TokenStore,
+    expiry_of,
+    extend_tokens,
+    new_token,
+    revoke_tokens,
+    rotate_token,
+)
 from dpnb.service.configuration.parts import NAME, AmountSettings
 from dpnb.service.monitoring import log
 from dpnb.service.opening import OpenTable
@@ -48,6 +55,12 @@ from dpnb.wire.messages import (
     Revoke,
     Unfreeze,
 )
+
+LONGER = MAX_ACTOR + 1
+"""Characters of a name that are looked up: one more than the longest has, so that no other name is meant."""
+
+TOKEN_EVENTS = {"replace": "token_rotated", "new": "token_made", "extend": "token_extended", "revoke": "token_revoked"}
+"""In the service's log."""
 
 
 def carry_out(served: ServedTable, person: Identity, one: AnyAct, **facts: Any) -> None:
@@ -78,7 +91,7 @@ def act(table: OpenTable, actor: str, one: AnyAct) -> None:
             case Approve():
                 request = account.tree.budget_requests().get(one.request)
                 whole = None if request is None else request.total
-                amount = None if one.amount is None else amount_of(one.amount, whole)
+                amount = None if one.amount is None else _amount_of(one.amount, whole)
                 approve(account, one.request, one.digest, amount, _time(one.until), one.why, version=version)
             case Decline():
                 decline(account, one.request, one.digest, one.why, version=version)
@@ -87,7 +100,7 @@ def act(table: OpenTable, actor: str, one: AnyAct) -> None:
                 cap = (
                     None
                     if one.cap is None
-                    else amount_of(one.cap, part.ceiling or outer_of(account, account.tree.grant_of(part.node)))
+                    else _amount_of(one.cap, part.ceiling or outer_of(account, account.tree.grant_of(part.node)))
                 )
                 move_cap(account, part, cap, version=version)
             case Revoke():
@@ -172,7 +185,7 @@ def outer_of(account: Accountant, project: Grant | None) -> PureGDP:
     return own or whole_of(account)
 
 
-def amount_of(components: Components, outer: PureGDP | None) -> PureGDP:
+def _amount_of(components: Components, outer: PureGDP | None) -> PureGDP:
     """An amount as a person wrote it; a share is taken from `outer`."""
     texts = {name: text for name, text in asdict(components).items() if text is not None}
     amount = AmountSettings(**{name: decimal_from_text(text, name) for name, text in texts.items()})
@@ -190,10 +203,6 @@ def _time(text: str | None) -> datetime | None:
         raise InvalidValueError(
             "until: must be a date and time as in 2027-01-31T12:00:00Z; got another text; correct it"
         ) from None
-
-
-LONGER = MAX_ACTOR + 1
-"""Characters of a name that are looked up: one more than the longest has, so that no other name is meant."""
 
 
 def change_people(
@@ -216,7 +225,7 @@ def change_people(
         tokens.refuse_role(coming, "analyst")
     expires = None if isinstance(one, RemoveAnalyst) else one.expires
     expiry_of(expires)  # before anything is done
-    _act(served.table, person, one)
+    _act_about_people(served.table, person, one)
     served.table.admit_people()
     served.table.session._core.changed()
     served.drop_refused()
@@ -225,13 +234,13 @@ def change_people(
     if leaving is not None and tokens.role_of(leaving) == "analyst":
         others = [other.table for other in tables.values() if other is not served]
         if not any(other.may_open(leaving) for other in others):
-            tokens.revoke(leaving)
+            revoke_tokens(tokens.path, leaving)
     if coming is None or isinstance(one, RemoveAnalyst) or not one.has_token or tokens.role_of(coming) is not None:
         return None
-    return tokens.make(coming, expires)
+    return new_token(tokens.path, coming, expires)
 
 
-def _act(table: OpenTable, person: Identity, one: AnyPersonAct) -> None:
+def _act_about_people(table: OpenTable, person: Identity, one: AnyPersonAct) -> None:
     core = table.session._core
     account, version = core.account, core.version
     refuse_own_part(account, person.name)
@@ -239,7 +248,7 @@ def _act(table: OpenTable, person: Identity, one: AnyPersonAct) -> None:
         match one:
             case AddAnalyst(name=name, project=project, amount=amount):
                 outer = outer_of(account, account.tree.grant_named("project", project or ""))
-                part = None if amount is None else amount_of(amount, outer)
+                part = None if amount is None else _amount_of(amount, outer)
                 add_analyst(account, name, project, part, version=version)
             case RemoveAnalyst(name=name):
                 remove_analyst(account, printable(name[:LONGER]), version=version)
@@ -263,10 +272,6 @@ def _refuse_name(name: str, person: Identity) -> None:
 # --- tokens without a table -------------------------------------------------------------------------------------------
 
 
-TOKEN_EVENTS = {"replace": "token_rotated", "new": "token_made", "extend": "token_extended", "revoke": "token_revoked"}
-"""In the service's log."""
-
-
 class TokenAct(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The body of a request about the tokens of a person; a new person has the role and the expiry that it says.
 
@@ -282,13 +287,13 @@ class TokenAct(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def change_tokens(tokens: TokenStore, one: TokenAct) -> str:
     """The token that an act made; empty for none."""
     if one.act == "new":
-        return tokens.make(one.name, one.expires, one.role)
+        return new_token(tokens.path, one.name, one.expires, one.role)
     if one.act == "replace":
-        return tokens.rotate(one.name)
+        return rotate_token(tokens.path, one.name)
     if one.act == "extend":
-        tokens.extend(one.name, one.expires)
+        extend_tokens(tokens.path, one.name, one.expires)
     else:
-        tokens.revoke(one.name)
+        revoke_tokens(tokens.path, one.name)
     return ""
 
 

@@ -32,9 +32,6 @@ from dpnb.ledger.charge import (
 from dpnb.service.opening import OpenTable
 from dpnb.session.backup import TAKEN
 
-# --- the rows ---------------------------------------------------------------------------------------------------------
-
-
 MAX_ROWS = 200
 """Rows of a page."""
 

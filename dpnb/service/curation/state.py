@@ -53,8 +53,6 @@ MILLION = 10**6
 MOMENTS = 120
 """Points of the timeline."""
 
-# --- the state of a table ---------------------------------------------------------------------------------------------
-
 
 def table_state(table: OpenTable) -> TableState:
     """The state of a table; raises `DpnbError` if its ledger cannot be read."""

@@ -102,9 +102,6 @@ def _point_at(time: float) -> float:
     return math.ceil(time / POINT) * POINT
 
 
-# --- events for connected sessions ------------------------------------------------------------------------------------
-
-
 HEARTBEAT_SECONDS = 15.0
 """Time after the last event at which a comment is sent, so that both sides notice a lost connection.
 

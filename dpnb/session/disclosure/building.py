@@ -6,6 +6,7 @@ import json
 from collections.abc import Collection, Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Literal
 
 import msgspec
@@ -208,3 +209,11 @@ def _possible(declarations: list[tuple[int, Declared]], rows: int) -> list[int]:
     ends = [last for last, _ in declarations]
     before = [0, *ends]
     return [at for at, last in enumerate(ends) if before[at] <= rows <= last or at == len(ends) - 1]
+
+
+def write_output(output: str, text: str) -> None:
+    """Write what a command was asked to write into a file."""
+    try:
+        Path(output).write_text(text, encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise InvalidValueError(f"--output: must be a file that can be written; got {output!r} ({error})") from None

@@ -21,7 +21,7 @@ from dpnb.accounting.exact import decimal_up
 from dpnb.accounting.losses import PureGDP
 from dpnb.errors import printable
 from dpnb.ledger import ROOT, Charge, ChargeSummary, Ledger, node_of, parent_launch
-from dpnb.ledger.charge import ABOUT_BUDGET, ACT, COMPARISON, LAUNCH, RELEASE, SELECTION, Words
+from dpnb.ledger.charge import ABOUT_BUDGET, ACT, COMPARISON, REQUESTS, Words
 from dpnb.ledger.declared import STATED, Declared, extends
 from dpnb.render.numbers import format_percent_up
 from dpnb.results.disclosure.parts import (
@@ -49,19 +49,6 @@ NO_CEILING = "nothing, since it was handed over"
 """The ceiling of a part whose place another one has taken."""
 
 
-def handed_over(account: Accountant) -> tuple[str, ...]:
-    """The assumption, if the rows, of the whole ledger or of one analyst, have such an act."""
-    acts = [(one.launch or {})["act"] for one in account.ledger.summaries() if one.kind == ACT]
-    return (HANDED_OVER,) if HAND_OVER in acts or TAKE_OVER in acts else ()
-
-
-def is_revoked(account: Accountant) -> bool:
-    """Whether the part can no longer be charged, by the acts among the rows of its analyst alone."""
-    acts = [(one.launch or {})["act"] for one in account.ledger.summaries() if one.kind == ACT]
-    about = [act for act in acts if act in ("revoke", "restore", REMOVE, HAND_OVER)]
-    return bool(about) and (about[-1] != "restore" or HAND_OVER in about)
-
-
 RESERVED = (
     "The ceilings of all parts add up to at most the budget, so that all analysts together are within the budget, also "
     "if they share what they have learned.",
@@ -77,6 +64,21 @@ POOLED = (
     "guarantees.",
 )
 UNDIVIDED = ("All requests are charged to one budget.",)
+
+FREE = "nothing"
+
+
+def _handed_over(account: Accountant) -> tuple[str, ...]:
+    """The assumption, if the rows, of the whole ledger or of one analyst, have such an act."""
+    acts = [(one.launch or {})["act"] for one in account.ledger.summaries() if one.kind == ACT]
+    return (HANDED_OVER,) if HAND_OVER in acts or TAKE_OVER in acts else ()
+
+
+def is_revoked(account: Accountant) -> bool:
+    """Whether the part can no longer be charged, by the acts among the rows of its analyst alone."""
+    acts = [(one.launch or {})["act"] for one in account.ledger.summaries() if one.kind == ACT]
+    about = [act for act in acts if act in ("revoke", "restore", REMOVE, HAND_OVER)]
+    return bool(about) and (about[-1] != "restore" or HAND_OVER in about)
 
 
 @dataclass(frozen=True)
@@ -95,10 +97,10 @@ def division_of(account: Accountant, scope: StatementScope) -> Division:
     """How the budget is divided."""
     grants = account.tree.grants().values()
     if scope.analyst is not None:
-        return Division("reserved", RESERVED + handed_over(account), (_own(account, scope.analyst),))
+        return Division("reserved", RESERVED + _handed_over(account), (_own(account, scope.analyst),))
     modes = {grant.mode for grant in grants}
     mode: DivisionMode = "not divided" if not modes else "reserved" if "reserved" in modes else "pooled"
-    assumptions = {"not divided": UNDIVIDED, "pooled": POOLED, "reserved": RESERVED + handed_over(account)}[mode]
+    assumptions = {"not divided": UNDIVIDED, "pooled": POOLED, "reserved": RESERVED + _handed_over(account)}[mode]
     return Division(mode, assumptions, tuple(_part(account, grant) for grant in grants))
 
 
@@ -197,10 +199,6 @@ def _other_tables(ledger: Ledger, last: Charge) -> tuple[ReportedTable, ...] | N
         return None
     words = {name: text for name, text in ledger.metadata.items() if name == STATED}  # the label of a unit
     return tables_of(LedgerMetadata.from_dict({**then.metadata, **words}, ledger.path).tables)
-
-
-REQUESTS = (RELEASE, COMPARISON, SELECTION, LAUNCH)
-FREE = "nothing"
 
 
 def charged_of(charges: list[Charge]) -> list[Charge]:

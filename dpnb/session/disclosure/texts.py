@@ -18,9 +18,6 @@ from dpnb.results.disclosure.report import Report
 from dpnb.schema import Bounded, Dates
 from dpnb.session.disclosure.sentences import is_test
 
-# --- the paragraph for the methods section of a paper -----------------------------------------------------------------
-
-
 NAMED = 20
 """Columns whose bounds are named; the statement has all of them."""
 

@@ -14,7 +14,6 @@ from contextlib import closing
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
-from pathlib import Path
 from textwrap import fill
 
 from dpnb._core.accountant.accountant import Accountant
@@ -27,7 +26,7 @@ from dpnb.ledger import Ledger
 from dpnb.ledger.chain import ChainHead, chain_start
 from dpnb.ledger.charge import ACT, REQUESTS, VERSION
 from dpnb.results.disclosure.parts import Stated, Written
-from dpnb.session.disclosure.building import written_now
+from dpnb.session.disclosure.building import write_output, written_now
 from dpnb.session.disclosure.figures import NEIGHBOURS, factor_of
 
 SAME_UNIT, SET_BEFOREHAND = "--same-unit", "--set-beforehand"
@@ -101,10 +100,7 @@ def write_sum(paths: Sequence[str], output: str | None, *, same_unit: bool, set_
     text = sum_text(sum_of(paths, same_unit=same_unit, set_beforehand=set_beforehand))
     if output is None:
         return text, 0
-    try:
-        Path(output).write_text(f"{text}\n", encoding="utf-8", newline="\n")
-    except OSError as error:
-        raise InvalidValueError(f"--output: must be a file that can be written; got {output!r} ({error})") from None
+    write_output(output, f"{text}\n")
     return f"{output}: {len(paths)} ledgers", 0
 
 

@@ -16,7 +16,7 @@ from contracts.engines import QUESTIONS, SCHEMA, TABLE, UNITS, SortingEngineCont
 from dpnb._backends import MemoryBackend, opened
 from dpnb._backends.lazy import lazy_backend
 from dpnb._backends.lazy.engines import Polars
-from dpnb._backends.lazy.files import digest_of
+from dpnb._backends.lazy.engines.engine import digest_of
 from dpnb.errors import SchemaError
 from waiting import LIMIT
 

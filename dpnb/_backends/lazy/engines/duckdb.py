@@ -38,9 +38,6 @@ from dpnb._backends.worker_thread import refuse_stopped
 from dpnb._plan.expressions.letters import END, LETTERS, Case, changed_case
 from dpnb.errors import SchemaError
 
-# --- the syntax tree of a relation of DuckDB --------------------------------------------------------------------------
-
-
 FILE_READERS = ("parquet_scan", "read_parquet", "read_csv", "read_csv_auto", "read_json", "read_ndjson")
 
 

@@ -1,18 +1,27 @@
-"""The operations that differ between engines, and how the text of a query plan is read.
+"""The operations that differ between engines, and what a plan tells: whether its rows are stable, and from which files.
 
-All other operations are written once, in narwhals.
+All other operations are written once, in narwhals.  No value of a row may make an operation fail: the engine's error
+message would quote it.
 
-No value of a row may make an operation fail: the engine's error message would quote it.
+A query may read a table more than once, and under individual accounting the charges of units are computed again from
+the table.  So a plan that is random, or depends on an undefined order of rows, is refused when the session is made.
+What a plan does not show cannot be refused: functions written in Python, ties in an order, the first value of a group
+in polars and Spark, columns that number rows, and rows that are modified.
 """
 
 from __future__ import annotations
 
+import glob
+import hashlib
+import json
 import math
+import os
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import takewhile
 from typing import Any, TypeVar
+from urllib.parse import unquote, urlsplit
 
 import narwhals as nw
 import numpy as np
@@ -22,10 +31,8 @@ from dpnb._backends.contribution import LIMB_BITS, MULTIPLIER, PRIME
 from dpnb._backends.worker_thread import BackgroundRunner, isolated_numeric_settings, refuse_stopped
 from dpnb._plan.expressions.letters import Case
 from dpnb._plan.expressions.nodes import Node
+from dpnb.errors import SchemaError
 from dpnb.schema import Schema
-
-# --- query plans of engines -------------------------------------------------------------------------------------------
-
 
 # Why the rows of a plan may differ between reads, in words.
 RANDOM = "a random or volatile operation"
@@ -195,13 +202,33 @@ class Engine(ABC):
     def refuse_settings(self, natives: Iterable[Any]) -> None:  # noqa: B027  (not every engine has such settings)
         """Refuse frames of a connection whose settings or functions change what a query means."""
 
+    def refuse_unstable(self, name: str, native: Any) -> None:
+        """Refuse a table whose plan shows that its rows may differ between reads; its error does not quote the plan."""
+        try:
+            cause = self.unstable(native)
+        except Exception:  # noqa: BLE001  (a plan that cannot be inspected shows nothing)
+            return
+        if cause is not None:
+            which = f"table {name!r}" if name else "table"
+            raise SchemaError(
+                f"{which}: must have the same rows whenever it is read; its plan has {cause}; write its result into a "
+                "file or table once and pass that, or order every row"
+            )
+
     @abstractmethod
     def unstable(self, native: Any) -> str | None:
-        """The reason why a frame's rows may differ between reads, or None; see `dpnb._backends.lazy.files`."""
+        """The reason why a frame's rows may differ between reads, or None; see `refuse_unstable`."""
+
+    def paths_of(self, native: Any) -> Paths:
+        """A function that returns the files of a table; none if it does not list them, or none is on this machine."""
+        try:
+            return self.files(native)
+        except Exception:  # noqa: BLE001  (a plan that cannot be inspected shows nothing)
+            return list
 
     @abstractmethod
     def files(self, native: Any) -> Paths:
-        """A function that returns the files from which a frame is read; see `dpnb._backends.lazy.files`."""
+        """A function that returns the files from which a frame is read; see `paths_of`."""
 
 
 class InProcessEngine(Engine):
@@ -242,3 +269,37 @@ def folded(limbs: Sequence[Any], before: Any = None) -> Any:
 def squared(state: Any) -> Any:
     """The final step of the hash; without a square the hash would be linear."""
     return (state * state % PRIME * MULTIPLIER + state) % PRIME
+
+
+def digest_of(files: Mapping[str, Paths]) -> str | None:
+    """A digest that identifies the unchanged files of some tables; None if there are no files.
+
+    It is of device, inode and time of change; never of the size, which depends on the rows.
+    """
+    identities = {name: _identities(paths) for name, paths in files.items()}
+    if not any(identities.values()):
+        return None
+    return hashlib.sha256(json.dumps(identities, sort_keys=True).encode()).hexdigest()
+
+
+def _identities(paths: Paths) -> list[tuple[int, ...]]:
+    try:
+        return sorted(_identity(path) for path in set(_expanded(paths())))
+    except Exception:  # noqa: BLE001  (for example a deleted file; an engine's message may quote what replaced it)
+        return [()]
+
+
+def _identity(path: str) -> tuple[int, ...]:
+    """Device, inode and both times, since on Windows the first is the time of creation."""
+    stat = os.stat(path)
+    return stat.st_dev, stat.st_ino, stat.st_ctime_ns, stat.st_mtime_ns
+
+
+def _expanded(paths: Iterable[str]) -> list[str]:
+    """The files on this machine that match some paths and patterns."""
+    files = []
+    for path in paths:
+        local = os.path.expanduser(unquote(urlsplit(path).path) if path.startswith("file:") else path)
+        matches = [local] if os.path.exists(local) else glob.glob(local, recursive=True)
+        files += [os.path.realpath(match) for match in matches if os.path.isfile(match)]
+    return files

@@ -20,9 +20,6 @@ from ibis.common.patterns import Object, replace
 
 from dpnb.errors import SchemaError, UnsupportedError
 
-# --- the tables that are taken ----------------------------------------------------------------------------------------
-
-
 TAKEN = frozenset(
     (
         *("DatabaseTable", "Project", "Filter", "Field", "Literal", "DropColumns", "Alias", "Equals", "NotEquals"),

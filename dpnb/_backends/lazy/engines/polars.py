@@ -1,4 +1,4 @@
-"""Polars."""
+"""The engine polars: its lazy frames, and what of a plan makes its rows unstable."""
 
 from __future__ import annotations
 

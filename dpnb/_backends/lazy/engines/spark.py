@@ -36,8 +36,6 @@ from dpnb._plan.expressions.letters import LETTERS, Case
 from dpnb._plan.expressions.periods import DAY
 from dpnb.errors import SchemaError
 
-# --- the jobs of Spark for one request --------------------------------------------------------------------------------
-
 
 class TaggedJobs:
     """Jobs with a tag, run by the sessions of some data frames of Spark."""

@@ -41,9 +41,6 @@ from dpnb._plan.expressions.text import words
 from dpnb.errors import SchemaError, UnsupportedError
 from dpnb.schema import Schema
 
-# --- the engine -------------------------------------------------------------------------------------------------------
-
-
 _compiling = threading.Lock()
 
 HASHED_AT_ONCE = 8

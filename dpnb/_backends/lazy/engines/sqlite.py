@@ -20,8 +20,6 @@ from dpnb._backends.lazy.engines.sql import SqlEngine
 from dpnb._plan.expressions.letters import changed_case
 from dpnb.errors import SchemaError
 
-# --- functions of single values, none of which fails ------------------------------------------------------------------
-
 
 def _decoded(text: bytes | None) -> str | None:
     try:
@@ -61,9 +59,6 @@ FUNCTIONS: dict[str, tuple[int, Callable[..., Any]]] = {
     "dpnb_contains": (2, lambda text, part: None if text is None else part in text),
 }
 """Functions by name, each with its number of arguments.  SQLite's own end a text at a NUL, or do not exist."""
-
-
-# --- the SQL of expressions -------------------------------------------------------------------------------------------
 
 
 DIGIT = 2**62

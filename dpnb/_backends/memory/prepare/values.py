@@ -23,9 +23,6 @@ from dpnb._plan.expressions.periods import to_instants
 from dpnb.schema import MAX_EXACT_INTEGER, Bounded, Categories, Dates, encodable, text_of
 from dpnb.times import Zone, seconds_of, time_text, utc_text
 
-# --- points in time and durations of any library ----------------------------------------------------------------------
-
-
 TIMES = (np.datetime64, np.timedelta64, date, timedelta)
 """Types of dates, times and durations, of which those of pandas are subclasses."""
 
