@@ -43,45 +43,6 @@ def test_gauge_panel_and_status_move_together_while_a_cell_is_running_and_after_
     expect_everywhere(fake, "35.0% left")
 
 
-@pytest.mark.usefixtures("new_page")
-def test_panel_opens_by_itself_stays_closed_when_it_was_and_after_a_reload_shows_what_it_knew(fake: Lab) -> None:
-    expect(fake.panel).to_be_visible()
-    box = fake.panel.bounding_box()
-    assert box is not None
-    assert box["x"] > 700
-    expect_everywhere(fake, "100.0% left")
-    cells = fake.page.locator(".jp-Notebook .jp-Cell")
-    count = cells.count()
-    fake.page.keyboard.press("b")  # command mode: a new cell below
-    expect(cells).to_have_count(count + 1)
-    fake.page.keyboard.press("d")
-    fake.page.keyboard.press("d")
-    expect(cells).to_have_count(count)
-    with fake.page.expect_response(lambda reply: "/api/workspaces/" in reply.url and reply.request.method == "PUT"):
-        fake.page.evaluate("() => window.jupyterapp.shell.collapseRight()")
-    fake.run(NUMBER["spend"])
-    fake.reload()
-    expect(fake.status).to_have_text("dpnb 75.0% left")
-    expect(fake.panel).not_to_be_visible()
-    fake.status.click()
-    expect(fake.panel).to_be_visible()
-    fake.page.evaluate(
-        """index => {
-          const { content, sessionContext } = window.jupyterapp.shell.currentWidget;
-          const code = content.model.cells.get(index).sharedModel.getSource();
-          sessionContext.session.kernel.requestExecute({ code });
-        }""",
-        NUMBER["silently"],
-    )
-    fake.reload(wait=False)
-    expect_reading(fake.panel_gauge("headroom"), "75.0% left")
-    expect(fake.panel).to_contain_text("Last known")
-    fake.let_go()
-    fake.wait_until_idle()
-    expect(fake.panel).not_to_contain_text("Last known")
-    expect(fake.status).to_have_text("dpnb 75.0% left")
-
-
 def test_panel_and_status_follow_the_notebook_in_front_and_show_no_number_of_a_kernel_that_is_gone(fake: Lab) -> None:
     fake.open_beside("other.ipynb")
     expect(fake.panel).to_contain_text("%load_ext dpnb")
@@ -146,3 +107,48 @@ CONTRAST = """node => {
   const [high, low] = [light(over(parse(getComputedStyle(node).color), back)), light(back)].sort((a, b) => b - a);
   return (high + 0.05) / (low + 0.05);
 }"""
+
+
+@pytest.mark.usefixtures("new_page")
+def test_panel_opens_by_itself_and_reloaded_while_the_kernel_is_busy_shows_what_it_knew_as_such(fake: Lab) -> None:
+    expect(fake.panel).to_be_visible()
+    box = fake.panel.bounding_box()
+    assert box is not None
+    assert box["x"] > 700
+    expect_everywhere(fake, "100.0% left")
+    cells = fake.page.locator(".jp-Notebook .jp-Cell")
+    count = cells.count()
+    fake.page.keyboard.press("b")  # command mode: a new cell below
+    expect(cells).to_have_count(count + 1)
+    fake.page.keyboard.press("d")
+    fake.page.keyboard.press("d")
+    expect(cells).to_have_count(count)
+    fake.run(NUMBER["spend"])
+    expect_everywhere(fake, "75.0% left")
+    fake.page.evaluate(
+        """index => {
+          const { content, sessionContext } = window.jupyterapp.shell.currentWidget;
+          const code = content.model.cells.get(index).sharedModel.getSource();
+          sessionContext.session.kernel.requestExecute({ code });
+        }""",
+        NUMBER["silently"],
+    )
+    fake.reload(wait=False)
+    expect_reading(fake.panel_gauge("headroom"), "75.0% left")
+    expect(fake.panel).to_contain_text("Last known")
+    fake.let_go()
+    fake.wait_until_idle()
+    expect(fake.panel).not_to_contain_text("Last known")
+    expect(fake.status).to_have_text("dpnb 75.0% left")
+
+
+@pytest.mark.usefixtures("new_page")
+def test_closed_panel_stays_closed_until_the_status_item_is_clicked(fake: Lab) -> None:
+    expect(fake.panel).to_be_visible()
+    fake.page.evaluate("() => window.jupyterapp.shell.collapseRight()")
+    fake.run(NUMBER["spend"])
+    fake.reload()
+    expect(fake.status).to_have_text("dpnb 75.0% left")
+    expect(fake.panel).not_to_be_visible()
+    fake.status.click()
+    expect(fake.panel).to_be_visible()

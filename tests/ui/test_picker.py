@@ -298,7 +298,14 @@ def unknown(lab: Lab) -> Lab:
     return lab
 
 
-def test_unknown_error_is_a_step_which_makes_the_errors_of_group_means_known(unknown: Lab) -> None:
+OVERFLOWING = """picker => {
+  const right = picker.getBoundingClientRect().right;
+  return [...picker.querySelectorAll('*')].filter(node =>
+    node.checkVisibility() && node.getBoundingClientRect().right > right + 1).map(node => node.className);
+}"""
+
+
+def test_unknown_error_is_a_step_which_makes_the_errors_of_group_means_known_and_nothing_is_cut(unknown: Lab) -> None:
     shown = picker(unknown)
     step = shown.locator(".dpnb-picker-count")
     expect(step).to_contain_text("it depends on the number of rows in each group")
@@ -310,6 +317,11 @@ def test_unknown_error_is_a_step_which_makes_the_errors_of_group_means_known(unk
     cost = re.search(r"([\d.]+)%", button.text_content() or "")
     assert cost is not None
     unknown.screenshot("picker-unknown")
+    unknown.resize(1280, 800)
+    assert shown.evaluate(OVERFLOWING) == []
+    unknown.resize_without_panels(420, 800)
+    shown.scroll_into_view_if_needed()
+    assert shown.evaluate(OVERFLOWING) == []
     button.dblclick()  # is one release
     count = shown.locator(".dpnb-picker-count-answer")
     expect(count).to_contain_text("count of mdvis by coins")
@@ -332,6 +344,10 @@ def test_unknown_error_is_a_step_which_makes_the_errors_of_group_means_known(unk
     [output] = unknown.notebook("cockpit.ipynb")["cells"][CELL["question"]]["outputs"]
     page = "".join(output["data"]["text/html"])
     assert page.index("mean of mdvis by coins") < page.index("count of mdvis by coins")
+    for width in (420, 1280):
+        unknown.resize_without_panels(width, 800)
+        assert shown.evaluate("picker => picker.scrollWidth <= picker.clientWidth + 1"), width
+        unknown.screenshot(f"picker-{width}")
 
 
 def test_large_cost_is_confirmed_in_place_and_a_double_click_is_no_confirmation(cockpit: Lab) -> None:
@@ -373,28 +389,3 @@ def test_answer_is_in_view_after_a_release_in_the_middle_and_at_the_bottom(cockp
         expect(released(shown)).to_contain_text("95% noise interval")
         wait_until_in_view(cockpit, shown.locator(".dpnb-picker-answer"))
         cockpit.screenshot(f"picker-in-view-{where}")
-
-
-OVERFLOWING = """picker => {
-  const right = picker.getBoundingClientRect().right;
-  return [...picker.querySelectorAll('*')].filter(node =>
-    node.checkVisibility() && node.getBoundingClientRect().right > right + 1).map(node => node.className);
-}"""
-
-
-def test_nothing_of_the_picker_is_cut(unknown: Lab) -> None:
-    unknown.resize(1280, 800)
-    shown = picker(unknown)
-    shown.scroll_into_view_if_needed()
-    assert shown.evaluate(OVERFLOWING) == []
-    unknown.resize_without_panels(420, 800)
-    shown.scroll_into_view_if_needed()
-    assert shown.evaluate(OVERFLOWING) == []
-    shown.get_by_role("button", name=re.compile("Release the number of rows first")).click()
-    expect(shown.locator(".dpnb-picker-error")).to_be_visible()
-    shown.get_by_role("button", name="Release", exact=True).click()
-    expect(shown.locator(".dpnb-picker-answer")).to_contain_text("95% noise interval")
-    for width in (420, 1280):
-        unknown.resize_without_panels(width, 800)
-        assert shown.evaluate("picker => picker.scrollWidth <= picker.clientWidth + 1"), width
-        unknown.screenshot(f"picker-{width}")

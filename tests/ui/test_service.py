@@ -117,6 +117,7 @@ def test_release_that_waits_for_the_service_can_be_interrupted_and_a_closed_sess
     analyst.run(CELL["spare"])
     for one in connections(analyst):
         expect(one.get_by_role("status")).to_contain_text("Closed")
+    analyst.write(CELL["release"], "hie['mdvis'].sum().release(mu=0.1)")
     analyst.run(CELL["release"])
     said = cell.locator(".jp-OutputArea")
     expect(said).to_contain_text("the session was closed; nothing was charged; connect again")
