@@ -34,6 +34,7 @@ CONTEXT.set_forkserver_preload(
         "scipy.special",
         "dpnb.session.session",
         "dpnb.service.server",
+        "dpnb.__main__",
         "multiprocessing.resource_sharer",
     ]
 )

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,6 +18,7 @@ from dpnb._target import Target
 from dpnb.service.access.tokens import Role, new_token
 from dpnb.wire.decoding import encode_envelope
 from dpnb.wire.messages import Envelope
+from forked_commands import Command
 from service.served import open_people, people
 from waiting import LIMIT, LIMIT_MS
 
@@ -62,7 +61,7 @@ class Service:
         self.settings = folder / "curator.toml"
         self.settings.write_text("\n".join(lines), "utf-8")
         self.url = ""
-        self._process: subprocess.Popen[str] | None = None
+        self._served: Command | None = None
 
     def token(self, name: str, role: Role = "analyst") -> str:
         """A new token of a person."""
@@ -71,23 +70,20 @@ class Service:
     @contextmanager
     def served(self) -> Iterator[None]:
         """Serve until the end of the block."""
-        command = [sys.executable, "-m", "dpnb", "serve", str(self.settings)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-            self._process = process
-            try:
-                assert process.stdout is not None
-                self.url = process.stdout.readline().partition("page is at ")[2].partition(";")[0]
-                assert self.url.startswith("http://127.0.0.1:")
-                assert "serving at" in process.stdout.readline()
-                yield
-            finally:
-                self.stop()
+        served = self._served = Command(self.folder, "serve", str(self.settings))
+        try:
+            self.url = served.output.readline().partition("page is at ")[2].partition(";")[0]
+            assert self.url.startswith("http://127.0.0.1:")
+            assert "serving at" in served.output.readline()
+            yield
+        finally:
+            self.stop()
 
     def stop(self) -> None:
         """Stop it as a curator does."""
-        if self._process is not None:
-            self._process.terminate()
-            self._process.wait(LIMIT)
+        if self._served is not None:
+            self._served.stop()
+            self._served = None
 
     def scan(self, token: str, table: str, name: str) -> None:
         """An analyst launches an above-threshold mechanism under a name."""

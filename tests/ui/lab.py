@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ast
 import json
-import subprocess
-import sys
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,15 +12,19 @@ from typing import Any
 
 from playwright.sync_api import Locator, Page, expect
 
+from forked_commands import run_code
 from ui.console import Console, keep_picture
 from ui.server import TOKEN
-from waiting import LIMIT, LIMIT_MS
+from waiting import LIMIT_MS
 
 expect.set_options(timeout=LIMIT_MS)
 THEMES = ("JupyterLab Dark", "JupyterLab Light")
 """The one that a page has at first is the last: after both, it has that again."""
+
 WIDE = 1000
 """Pixels beside which the side panels keep their width."""
+POLL = 40
+"""Milliseconds between two looks at the page."""
 
 HOLD = "from fake_session import hold\n"
 """Code after which a cell can wait with ``hold()`` until the test calls `Lab.let_go`."""
@@ -54,6 +56,11 @@ START = """([command, index]) => {
   }
   const run = window.dpnbTestRun = { isDone: false };
   void app.commands.execute(command).then(() => { run.isDone = true; });
+}"""
+
+RESTART = """() => {
+  const run = window.dpnbTestRun = { isDone: false };
+  void window.jupyterapp.shell.currentWidget.sessionContext.restartKernel().then(() => { run.isDone = true; });
 }"""
 
 CLOSE_LAUNCHERS = """() => {
@@ -121,9 +128,7 @@ class Lab:
 
     def wait_until_in_front(self, path: str) -> None:
         """Wait until this is the notebook that is being looked at."""
-        self.page.wait_for_function(
-            "path => window.jupyterapp.shell.currentWidget?.context?.path === path", arg=self._path(path)
-        )
+        self.wait_for("path => window.jupyterapp.shell.currentWidget?.context?.path === path", arg=self._path(path))
 
     def open_on_the_same_kernel(self, path: str) -> None:
         """Open another notebook in the same page, and turn it to the kernel of the one in front."""
@@ -137,7 +142,7 @@ class Lab:
     def open_console(self) -> None:
         """Open a console on the kernel of the notebook in front."""
         self.page.evaluate("() => void window.jupyterapp.commands.execute('notebook:create-console')")
-        self.page.wait_for_function("() => window.jupyterapp.shell.currentWidget?.console?.sessionContext.isReady")
+        self.wait_for("() => window.jupyterapp.shell.currentWidget?.console?.sessionContext.isReady")
 
     def run_all_but_errors(self, *left_out: int) -> None:
         """Run the cells one after another, without some."""
@@ -185,8 +190,8 @@ class Lab:
 
     def restart(self) -> None:
         """Restart the kernel of the notebook in front."""
-        self.page.evaluate("() => void window.jupyterapp.shell.currentWidget.sessionContext.restartKernel()")
-        self.page.wait_for_function(f"!({KERNEL_IS_IDLE})()")
+        self.page.evaluate(RESTART)
+        self._wait_until_done()
         self.wait_until_idle()
 
     def shut_down(self) -> None:
@@ -230,7 +235,7 @@ class Lab:
 
     def run_elsewhere(self, *code: str) -> None:
         """Run code in another process, in the folder that the Lab shows."""
-        subprocess.run([sys.executable, "-c", "\n".join(code)], cwd=self.files, check=True, timeout=LIMIT)
+        run_code(self.files, "\n".join(code))
 
     def open_folds(self) -> None:
         """Unfold whatever is folded away in the panel and below the cells."""
@@ -241,31 +246,50 @@ class Lab:
     def resize(self, width: int, height: int) -> None:
         """Give the page another size."""
         self.has_changed_the_page |= width < WIDE  # the side panels then give way, and do not come back
-        self.page.set_viewport_size({"width": width, "height": height})
-        self.page.wait_for_function("width => document.documentElement.clientWidth === width", arg=width)
+        self._resize(width, height)
 
-    def narrow_panel(self, width: int) -> None:
-        """Drag the panel's edge until it is about this many pixels wide."""
-        self.has_changed_the_page = True
+    def resize_without_panels(self, width: int, height: int) -> None:
+        """Give the page another size, in which both side panels would leave nothing of the notebook."""
+        self.page.evaluate("() => ['Left', 'Right'].forEach(side => window.jupyterapp.shell[`collapse${side}`]())")
+        self._resize(width, height)
+
+    def _resize(self, width: int, height: int) -> None:
+        self.page.set_viewport_size({"width": width, "height": height})
+        self.wait_for("width => document.documentElement.clientWidth === width", arg=width)
+
+    @contextmanager
+    def narrow_panel(self, width: int) -> Iterator[None]:
+        """Drag the panel's edge until it is about this many pixels wide; after the block, drag it back."""
+        before = self._drag_edge(width)
+        yield
+        self._drag_edge(before)
+
+    def _drag_edge(self, width: float) -> float:
+        """Give the panel about this width; returns the one that it had."""
         box = self.panel.bounding_box()
         assert box is not None
         middle = box["y"] + box["height"] / 2
         self.page.mouse.move(box["x"] - 1, middle)
         self.page.mouse.down()
-        self.page.mouse.move(box["x"] + box["width"] - width, middle, steps=5)
+        self.page.mouse.move(box["x"] + box["width"] - width - 1, middle, steps=5)
         self.page.mouse.up()
+        return box["width"]
 
     def set_theme(self, name: str) -> None:
         """Change the Lab's theme and wait until it is on."""
         self.page.evaluate("theme => void window.jupyterapp.commands.execute('apputils:change-theme', { theme })", name)
-        self.page.wait_for_function("name => document.body.dataset.jpThemeName === name", arg=name)
+        self.wait_for("name => document.body.dataset.jpThemeName === name", arg=name)
+
+    def wait_for(self, condition: str, arg: object = None) -> None:
+        """Wait until the page says so; asked at each frame, it would draw frames all the time."""
+        self.page.wait_for_function(condition, arg=arg, polling=POLL)
 
     def _wait_until_done(self) -> None:
-        self.page.wait_for_function("window.dpnbTestRun.isDone")
+        self.wait_for("window.dpnbTestRun.isDone")
 
     def wait_until_idle(self) -> None:
         """Wait until the notebook in front has a kernel with nothing to do."""
-        self.page.wait_for_function(KERNEL_IS_IDLE)
+        self.wait_for(KERNEL_IS_IDLE)
 
     def is_running(self) -> bool:
         """Whether the cell of `running` is not done yet."""
@@ -307,7 +331,7 @@ class Lab:
 
     def wait_until_still(self) -> None:
         """Wait until nothing glides any more: gauges and bars do when they change."""
-        self.page.wait_for_function(IS_STILL)
+        self.wait_for(IS_STILL)
 
     def screenshot(self, name: str) -> None:
         """Keep a picture for people to look at."""

@@ -6,19 +6,21 @@ from playwright.sync_api import Browser, BrowserContext, Error, Page
 
 SIZE = {"width": 1400, "height": 900}
 
-# What covers the page, or looks otherwise than at first, is best undone by loading the page again.  A launcher is
+COVERS = ".jp-Dialog, .lm-Menu, .jp-ModalCommandPalette:not(.lm-mod-hidden)"
+
+# What still covers the page, or looks otherwise than at first, is best undone by loading the page again.  A launcher is
 # opened first: if nothing is open, JupyterLab opens one a little later, in front of what is open then.  Kernels are
 # shut down, and errors of what is closed are reported, before the next test listens to the page.
-CLOSE_EVERYTHING = """async () => {
+CLOSE_EVERYTHING = """async covers => {
   const app = window.jupyterapp;
-  const isCovered = document.querySelector('.jp-Dialog, .lm-Menu, .jp-ModalCommandPalette:not(.lm-mod-hidden)');
-  if (!app || isCovered || document.body.dataset.jpThemeName !== 'JupyterLab Light') {
+  if (!app || document.querySelector(covers) || document.body.dataset.jpThemeName !== 'JupyterLab Light') {
     return false;
   }
   const widgets = [...app.shell.widgets('main')];
   await app.commands.execute('launcher:create');
   widgets.forEach(widget => widget.dispose());
   app.shell.collapseRight();
+  app.shell.expandLeft();
   document.activeElement?.blur();
   await app.serviceManager.sessions.shutdownAll();
   await new Promise(resolve => requestIdleCallback(resolve));
@@ -52,14 +54,20 @@ class Tab:
     def give_back(self, *, is_as_it_was: bool) -> None:
         """Close what is open, for the next test; if the test has changed more, load nothing yet."""
         try:
-            if self._page is not None and is_as_it_was and self._page.evaluate(CLOSE_EVERYTHING):
-                self._page.set_viewport_size(SIZE)
+            if self._page is not None and is_as_it_was and self._is_emptied(self._page):
                 self._page.mouse.move(0, 0)
                 self._page.evaluate(EMPTY_STORAGE)
             else:
                 self.empty()
         except Error:
             self.close()  # the page hangs
+
+    def _is_emptied(self, page: Page) -> bool:
+        """Whether JupyterLab stays in the page, with nothing open in it."""
+        page.set_viewport_size(SIZE)
+        if page.locator(COVERS).count():
+            page.keyboard.press("Escape")
+        return bool(page.evaluate(CLOSE_EVERYTHING, COVERS))
 
     def empty(self) -> None:
         """Leave the page: the next test loads it.  Scripts, once compiled, load in half the time."""

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,11 +9,12 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
+from dpnb.service.access.tokens import new_token
+from forked_commands import Command
 from ui.conftest import CELL
 from ui.lab import Lab
 from ui.test_picker import picker, released
-from ui.test_service import Service, _run
-from waiting import LIMIT
+from ui.test_service import Service
 
 DIVISION = """
 mode = "reserved"
@@ -34,17 +32,16 @@ class DividedService(Service):
         super().__init__(folder, sockets)
         with self.settings.open("a", encoding="utf-8") as settings:
             settings.write(DIVISION)
-        shown = _run(folder, "token", "new", "carl", "--role", "curator")
-        self._curator = shown.communicate(timeout=LIMIT)[0].decode().split()[-1]
+        self._curator = new_token(folder / "tokens.json", "carl", role="curator")
 
     def decide(self, command: str, *arguments: str) -> str:
         """Type a command of the curator's."""
         address = f"unix://{self.socket}"
-        environment = {**os.environ, "DPNB_SERVICE": address, "DPNB_TOKEN": self._curator}
-        typed = [sys.executable, "-m", "dpnb", command, address, "rand-hie", *arguments]
-        done = subprocess.run(typed, capture_output=True, text=True, env=environment, timeout=LIMIT)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        variables = {"DPNB_SERVICE": address, "DPNB_TOKEN": self._curator}
+        typed = Command(self.settings.parent, command, address, "rand-hie", *arguments, variables=variables)
+        shown = typed.output.read()
+        assert typed.end() == 0, shown
+        return shown
 
 
 @pytest.fixture

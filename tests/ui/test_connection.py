@@ -51,7 +51,7 @@ def drop(lab: Lab) -> None:
         expect(shown.get_by_role("status")).to_have_text(STATE)
 
 
-def test_lost_connection_is_shown_everywhere_and_recovers_without_a_reload(remote: Lab) -> None:
+def test_lost_connection_is_shown_everywhere_readably_and_recovers_by_itself_or_by_a_button(remote: Lab) -> None:
     for shown in connections(remote):
         expect(shown).to_contain_text("Table on the curator's server, https://dp.example.org.")
         expect(shown.get_by_role("status")).to_have_text(f"U{CURRENT[1:]}.")
@@ -61,21 +61,17 @@ def test_lost_connection_is_shown_everywhere_and_recovers_without_a_reload(remot
         expect(shown.get_by_role("button", name="Reconnect")).to_be_visible()
     expect(remote.status).to_contain_text("out of date")
     expect(remote.page.locator(".dpnb-badge")).to_have_attribute("aria-label", re.compile(re.escape(LOST)))
+    for theme in THEMES:
+        remote.set_theme(theme)
+        remote.screenshot(f"out of date, {theme}")
+        for shown in connections(remote):
+            assert shown.evaluate(CONTRAST) >= 4.5, theme
+        headroom = remote.panel_gauge("headroom").locator(".dpnb-gauge-text")
+        assert headroom.evaluate(CONTRAST) >= 4.5, theme
     remote.let_go("return")
     for shown in connections(remote):
         expect(shown.get_by_role("status")).to_have_text(f"U{CURRENT[1:]}.")
     expect(remote.status).not_to_contain_text("out of date")
-
-
-def test_change_is_shown_while_a_cell_is_running(remote: Lab) -> None:
-    remote.write(CELL["refused"], f"{HOLD}hold()")
-    with remote.running(CELL["refused"]):
-        drop(remote)
-        assert remote.is_running()
-        remote.let_go()
-
-
-def test_button_reconnects_and_keeps_the_focus_near(remote: Lab) -> None:
     remote.value("setattr(connection, 'comes_back', True)")
     for shown in connections(remote):
         remote.value("connection.set(is_current=False)")
@@ -87,25 +83,18 @@ def test_button_reconnects_and_keeps_the_focus_near(remote: Lab) -> None:
         expect(shown).to_be_focused()
 
 
-def test_release_while_out_of_date_is_confirmed(remote: Lab) -> None:
-    drop(remote)
+def test_change_is_shown_while_a_cell_is_running_and_a_release_while_out_of_date_is_confirmed(remote: Lab) -> None:
+    remote.write(CELL["refused"], f"{HOLD}hold()")
+    with remote.running(CELL["refused"]):
+        drop(remote)
+        assert remote.is_running()
+        remote.let_go()
     choice = picker(remote)
     choice.get_by_role("button", name="Release", exact=True).click()
     expect(choice.locator(".dpnb-picker-buttons .dpnb-picker-question")).to_contain_text("out of date")
     choice.locator(".dpnb-picker-buttons").get_by_role("button", name="Cancel").click()
     expect(choice.locator(".dpnb-picker-answer")).to_be_hidden()
     expect(released(choice)).to_be_visible()
-
-
-def test_figures_that_are_out_of_date_remain_readable(remote: Lab) -> None:
-    drop(remote)
-    for theme in THEMES:
-        remote.set_theme(theme)
-        remote.screenshot(f"out of date, {theme}")
-        for shown in connections(remote):
-            assert shown.evaluate(CONTRAST) >= 4.5, theme
-        headroom = remote.panel_gauge("headroom").locator(".dpnb-gauge-text")
-        assert headroom.evaluate(CONTRAST) >= 4.5, theme
 
 
 CONTRAST = """node => {

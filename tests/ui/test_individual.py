@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
+from ui.accessible import serious_problems
 from ui.conftest import CELL, COCKPIT
 from ui.lab import Lab
 
@@ -24,7 +24,9 @@ def individual(cockpit: Lab) -> Lab:
     return cockpit
 
 
-def test_panel_says_for_how_many_questions_everybody_surely_takes_part(individual: Lab) -> None:
+def test_panel_says_for_how_many_questions_all_take_part_and_beyond_the_worst_case_the_picker_goes_on(
+    individual: Lab,
+) -> None:
     individual.write(CELL["spare"], WITHIN)
     individual.run(CELL["spare"])
     for place in individual.places:
@@ -32,9 +34,6 @@ def test_panel_says_for_how_many_questions_everybody_surely_takes_part(individua
         expect(said).to_contain_text("Every unit certainly took part so far, and takes part in")
         expect(place.locator("[data-gauge=headroom]").first).to_have_attribute("aria-label", "Worst case")
     individual.screenshot("individual-within")
-
-
-def test_beyond_the_worst_case_the_panel_says_what_is_known_and_the_picker_goes_on(individual: Lab) -> None:
     individual.write(CELL["spare"], BEYOND)
     individual.run(CELL["spare"])
     said = individual.places[0].locator(".dpnb-participation").first
@@ -46,8 +45,7 @@ def test_beyond_the_worst_case_the_panel_says_what_is_known_and_the_picker_goes_
     said.locator("a.dpnb-explanation-link").click()
     expect(individual.panel.locator(".dpnb-explanation[data-explanation=excluded-units]")).to_be_in_viewport()
     individual.screenshot("individual-beyond")
-    results = Axe().run(individual.page, context={"include": [[".dpnb-panel"]]})
-    assert [found["id"] for found in results.response["violations"] if found["impact"] in ("serious", "critical")] == []
+    assert serious_problems(individual.page, ".dpnb-panel") == []
     individual.run(CELL["question"])
     shown = individual.page.locator(".jp-Cell").nth(CELL["question"]).locator(".dpnb-picker")
     expect(shown.get_by_role("slider")).to_be_visible()

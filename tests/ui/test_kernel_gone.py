@@ -68,21 +68,6 @@ def expect_only_the_other_is_lost(lab: Lab) -> None:
     lab.troubles.remove(complaints[0])
 
 
-@pytest.mark.usefixtures("new_page")
-def test_widgets_of_a_kernel_that_is_gone_show_their_still_faces(saved: Lab) -> None:
-    saved.shut_down()
-    saved.reload()
-    expect_only_the_other_is_lost(saved)
-    expect(outputs(saved, "session")).to_contain_text("100.0% left")
-    expect(outputs(saved, "session").locator(".dpnb-session")).to_have_count(0)
-    expect(outputs(saved, "count")).to_contain_text("not released")
-    expect(outputs(saved, "count").locator(".dpnb-picker")).to_have_count(0)
-    for cell in ("load", "session", "count"):
-        saved.run(CELL[cell])
-    expect(outputs(saved, "count").locator(".dpnb-picker").get_by_role("slider")).to_be_visible()
-    expect(outputs(saved, "session").locator(".dpnb-session")).to_be_visible()
-
-
 def test_picker_is_inactive_when_somebody_else_restarts_the_kernel(cockpit: Lab, lab_url: str) -> None:
     cockpit.run(CELL["count"])
     picker = outputs(cockpit, "count").locator(".dpnb-picker")
@@ -99,17 +84,34 @@ def test_picker_is_inactive_when_somebody_else_restarts_the_kernel(cockpit: Lab,
 
 
 @pytest.mark.usefixtures("new_page")
-def test_widgets_that_are_restored_in_the_last_moment_are_live(saved: Lab) -> None:
+def test_widgets_of_a_kernel_that_is_gone_show_their_still_faces_and_those_restored_in_the_last_moment_are_live(
+    saved: Lab,
+) -> None:
+    saved.shut_down()
+    saved.reload()
+    expect_only_the_other_is_lost(saved)
+    expect(outputs(saved, "session")).to_contain_text("100.0% left")
+    expect(outputs(saved, "session").locator(".dpnb-session")).to_have_count(0)
+    expect(outputs(saved, "count")).to_contain_text("not released")
+    expect(outputs(saved, "count").locator(".dpnb-picker")).to_have_count(0)
+    for cell in ("load", "session", "count"):
+        saved.run(CELL[cell])
+    expect(outputs(saved, "count").locator(".dpnb-picker").get_by_role("slider")).to_be_visible()
+    expect(outputs(saved, "session").locator(".dpnb-session")).to_be_visible()
+    saved.run(CELL["spare"])
+    expect(outputs(saved, "spare").locator(".widget-slider")).to_be_visible()
+    saved.save()
+
     kept: list[tuple[WebSocketRoute, str | bytes]] = []
     saved.has_changed_the_tab = True
     saved.page.route_web_socket("**/channels*", lambda page: keep_states(page, kept))
     saved.page.add_init_script(LATE)
     saved.reload()
-    saved.page.wait_for_function("window.dpnbTestIsLate()", timeout=LIMIT_MS)
+    saved.wait_for("window.dpnbTestIsLate()")
     for page, message in kept:
         page.send(message)
     saved.page.evaluate(FIND_MANAGER)
-    saved.page.wait_for_function("window.dpnbTestManager.restoredStatus", timeout=LIMIT_MS)
+    saved.wait_for("window.dpnbTestManager.restoredStatus")
     saved.page.evaluate("window.dpnbTestLookNow()")
     expect_only_the_other_is_lost(saved)
     expect(outputs(saved, "session").locator(".dpnb-session")).to_be_visible()

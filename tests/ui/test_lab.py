@@ -22,19 +22,6 @@ def test_address_that_the_server_prints_is_that_of_the_notebook(lab_url: str, la
     assert f"{lab_url}/lab/tree/examples/01-quickstart.ipynb?token=" in printed
 
 
-@pytest.mark.usefixtures("new_page")
-def test_panel_opens_on_the_right_by_itself_and_leaves_the_keyboard_to_the_notebook(fake: Lab) -> None:
-    expect(fake.panel).to_be_visible()
-    box = fake.panel.bounding_box()
-    assert box is not None
-    assert box["x"] > 700
-    expect_everywhere(fake, "100.0% left")
-    cells = fake.page.locator(".jp-Notebook .jp-Cell")
-    count = cells.count()
-    fake.page.keyboard.press("b")  # command mode: a new cell below
-    expect(cells).to_have_count(count + 1)
-
-
 def test_gauge_panel_and_status_move_together_while_a_cell_is_running_and_after_it(fake: Lab) -> None:
     for place in fake.places:
         expect(place.get_by_role("meter")).to_have_count(1)
@@ -56,28 +43,12 @@ def test_gauge_panel_and_status_move_together_while_a_cell_is_running_and_after_
     expect_everywhere(fake, "35.0% left")
 
 
-@pytest.mark.usefixtures("new_page")
-def test_page_reloaded_while_the_kernel_is_busy_shows_what_it_knew_as_such(fake: Lab) -> None:
-    fake.run(NUMBER["spend"])
-    expect_everywhere(fake, "75.0% left")
-    fake.page.evaluate(
-        """index => {
-          const { content, sessionContext } = window.jupyterapp.shell.currentWidget;
-          const code = content.model.cells.get(index).sharedModel.getSource();
-          sessionContext.session.kernel.requestExecute({ code });
-        }""",
-        NUMBER["silently"],
-    )
-    fake.reload(wait=False)
-    expect_reading(fake.panel_gauge("headroom"), "75.0% left")
-    expect(fake.panel).to_contain_text("Last known")
-    fake.let_go()
-    fake.wait_until_idle()
-    expect(fake.panel).not_to_contain_text("Last known")
-    expect(fake.status).to_have_text("dpnb 75.0% left")
-
-
-def test_kernel_that_restarted_or_is_gone_shows_no_number(fake: Lab) -> None:
+def test_panel_and_status_follow_the_notebook_in_front_and_show_no_number_of_a_kernel_that_is_gone(fake: Lab) -> None:
+    fake.open_beside("other.ipynb")
+    expect(fake.panel).to_contain_text("%load_ext dpnb")
+    expect(fake.status).not_to_be_visible()
+    fake.activate("fake.ipynb")
+    expect(fake.status).to_have_text("dpnb 100.0% left")
     fake.run(NUMBER["spend"])
     fake.restart()
     expect(fake.panel).to_contain_text("restarted")
@@ -91,34 +62,7 @@ def test_kernel_that_restarted_or_is_gone_shows_no_number(fake: Lab) -> None:
     expect(fake.status).not_to_be_visible()
 
 
-def test_panel_and_status_follow_the_notebook_in_front(fake: Lab) -> None:
-    fake.open_beside("other.ipynb")
-    expect(fake.panel).to_contain_text("%load_ext dpnb")
-    expect(fake.status).not_to_be_visible()
-    fake.activate("fake.ipynb")
-    expect(fake.status).to_have_text("dpnb 100.0% left")
-
-
-@pytest.mark.usefixtures("new_page")
-def test_closed_panel_stays_closed_until_the_status_item_is_clicked(fake: Lab) -> None:
-    expect(fake.panel).to_be_visible()
-    fake.page.evaluate("() => window.jupyterapp.shell.collapseRight()")
-    fake.run(NUMBER["spend"])
-    fake.reload()
-    expect(fake.status).to_have_text("dpnb 75.0% left")
-    expect(fake.panel).not_to_be_visible()
-    fake.status.click()
-    expect(fake.panel).to_be_visible()
-
-
-def test_rehearsal_is_loudly_not_real(fake: Lab) -> None:
-    fake.run(NUMBER["rehearse"])
-    expect(fake.panel.get_by_role("alert")).to_have_text("REHEARSAL: mock data, not real")
-    expect(fake.status).to_contain_text("REHEARSAL")
-    fake.screenshot("rehearsal")
-
-
-def test_words_stand_out_from_the_page_in_both_themes(fake: Lab) -> None:
+def test_words_stand_out_from_the_page_in_both_themes_and_a_rehearsal_is_loudly_not_real(fake: Lab) -> None:
     fake.run(NUMBER["spend"])
     fake.open_folds()
     for theme in THEMES:
@@ -128,6 +72,10 @@ def test_words_stand_out_from_the_page_in_both_themes(fake: Lab) -> None:
         for place in fake.places:
             for part in WORDS:
                 assert place.locator(part).first.evaluate(CONTRAST) >= 4.5, f"{part} is hard to read in {theme}"
+    fake.run(NUMBER["rehearse"])
+    expect(fake.panel.get_by_role("alert")).to_have_text("REHEARSAL: mock data, not real")
+    expect(fake.status).to_contain_text("REHEARSAL")
+    fake.screenshot("rehearsal")
 
 
 WORDS = [
@@ -159,3 +107,48 @@ CONTRAST = """node => {
   const [high, low] = [light(over(parse(getComputedStyle(node).color), back)), light(back)].sort((a, b) => b - a);
   return (high + 0.05) / (low + 0.05);
 }"""
+
+
+@pytest.mark.usefixtures("new_page")
+def test_panel_opens_by_itself_and_reloaded_while_the_kernel_is_busy_shows_what_it_knew_as_such(fake: Lab) -> None:
+    expect(fake.panel).to_be_visible()
+    box = fake.panel.bounding_box()
+    assert box is not None
+    assert box["x"] > 700
+    expect_everywhere(fake, "100.0% left")
+    cells = fake.page.locator(".jp-Notebook .jp-Cell")
+    count = cells.count()
+    fake.page.keyboard.press("b")  # command mode: a new cell below
+    expect(cells).to_have_count(count + 1)
+    fake.page.keyboard.press("d")
+    fake.page.keyboard.press("d")
+    expect(cells).to_have_count(count)
+    fake.run(NUMBER["spend"])
+    expect_everywhere(fake, "75.0% left")
+    fake.page.evaluate(
+        """index => {
+          const { content, sessionContext } = window.jupyterapp.shell.currentWidget;
+          const code = content.model.cells.get(index).sharedModel.getSource();
+          sessionContext.session.kernel.requestExecute({ code });
+        }""",
+        NUMBER["silently"],
+    )
+    fake.reload(wait=False)
+    expect_reading(fake.panel_gauge("headroom"), "75.0% left")
+    expect(fake.panel).to_contain_text("Last known")
+    fake.let_go()
+    fake.wait_until_idle()
+    expect(fake.panel).not_to_contain_text("Last known")
+    expect(fake.status).to_have_text("dpnb 75.0% left")
+
+
+@pytest.mark.usefixtures("new_page")
+def test_closed_panel_stays_closed_until_the_status_item_is_clicked(fake: Lab) -> None:
+    expect(fake.panel).to_be_visible()
+    fake.page.evaluate("() => window.jupyterapp.shell.collapseRight()")
+    fake.run(NUMBER["spend"])
+    fake.reload()
+    expect(fake.status).to_have_text("dpnb 75.0% left")
+    expect(fake.panel).not_to_be_visible()
+    fake.status.click()
+    expect(fake.panel).to_be_visible()

@@ -44,7 +44,7 @@ def test_filters_are_a_table_and_odometers_a_list_by_reading_and_both_follow_the
             expect(items.get_by_text(sentence)).to_be_in_viewport()
 
 
-def test_update_keeps_what_the_reader_opened_and_closed(fake: Lab) -> None:
+def test_mouse_and_keyboard_fold_and_unfold_and_an_update_keeps_both(fake: Lab) -> None:
     expect_open(fake, [True, False, False, False])
     for fold in folds(fake):
         fold.locator("summary").click()
@@ -52,28 +52,25 @@ def test_update_keeps_what_the_reader_opened_and_closed(fake: Lab) -> None:
     fake.run(NUMBER["spend"])
     expect(fake.places[1]).to_contain_text("75.0% left; 3 more like the last")
     expect_open(fake, [False, True, True, True])
-
-
-def test_keyboard_folds_and_unfolds_and_stays_there_through_an_update(fake: Lab) -> None:
-    for key, opened in (("Enter", [False, True, True, True]), ("Space", [True, False, False, False])):
+    for key, opened in (("Enter", [True, False, False, False]), ("Space", [False, True, True, True])):
         for fold in folds(fake):
             fold.locator("summary").focus()
             fake.page.keyboard.press(key)
         expect_open(fake, opened)
-    fake.value("budget.set(0.75)")  # no cell is run: that would take the keyboard
-    expect(fake.places[1]).to_contain_text("75.0% left; 3 more like the last")
-    expect_open(fake, [True, False, False, False])
+    fake.value("budget.set(0.5)")  # no cell is run: that would take the keyboard
+    expect(fake.places[1]).to_contain_text("50.0% left; 2 more like the last")
+    expect_open(fake, [False, True, True, True])
     expect(folds(fake)[3].locator("summary")).to_be_focused()
 
 
 def test_narrow_panel_breaks_long_words_and_cuts_nothing_off(fake: Lab) -> None:
-    fake.narrow_panel(240)
     fake.write(NUMBER["spend"], "budget.name = 'table' * 20\nbudget.set(0.75, 'mean of ' + 'visits' * 20)")
-    fake.run(NUMBER["spend"])
-    expect(fake.panel).to_contain_text("the privacy loss of tabletable")
-    fake.open_folds()
-    box = fake.panel.bounding_box()
-    assert box is not None
-    assert box["width"] < 270
-    fake.screenshot("narrow")
-    assert fake.panel.evaluate("panel => panel.scrollWidth <= panel.clientWidth")
+    with fake.narrow_panel(240):
+        fake.run(NUMBER["spend"])
+        expect(fake.panel).to_contain_text("the privacy loss of tabletable")
+        fake.open_folds()
+        box = fake.panel.bounding_box()
+        assert box is not None
+        assert box["width"] < 270
+        fake.screenshot("narrow")
+        assert fake.panel.evaluate("panel => panel.scrollWidth <= panel.clientWidth")

@@ -58,7 +58,30 @@ def wait_until_in_view(lab: Lab, shown: Locator) -> None:
     lab.page.wait_for_function(IS_IN_VIEW, arg=shown.element_handle())
 
 
-def test_question_shows_a_slider_whose_figures_are_those_of_a_preview(cockpit: Lab) -> None:
+@pytest.mark.usefixtures("new_page")
+def test_saved_notebook_holds_the_preview_and_after_the_release_the_answer_which_a_reload_shows(cockpit: Lab) -> None:
+    def saved() -> str:
+        cockpit.save()
+        cells = cockpit.notebook("cockpit.ipynb")["cells"]
+        return "".join(cells[CELL["question"]]["outputs"][0]["data"]["text/html"])
+
+    cockpit.run(CELL["question"])
+    shown = picker(cockpit)
+    expect(slider(shown)).to_be_visible()
+    before = saved()
+    assert "not released" in before
+    assert re.search(r"as of \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", before)
+    shown.locator("[data-preset=print]").click()
+    shown.get_by_role("button", name="Release").click()
+    expect(shown.locator(".dpnb-picker-answer")).to_contain_text("95% noise interval")
+    after = saved()
+    assert "95% noise interval" in after
+    assert "as of" in after
+    cockpit.reload()
+    expect(picker(cockpit).locator(".dpnb-picker-answer")).to_contain_text("95% noise interval")
+
+
+def test_slider_and_presets_show_the_figures_of_a_preview_and_the_keyboard_stays_in_the_picker(cockpit: Lab) -> None:
     cockpit.run(CELL["question"])
     shown = picker(cockpit)
     expect(slider(shown)).to_be_visible()
@@ -84,12 +107,6 @@ def test_question_shows_a_slider_whose_figures_are_those_of_a_preview(cockpit: L
     expect(shown.locator(".dpnb-picker-times")).to_have_text(
         f"{times - 1} more quer{'y' if times == 2 else 'ies'} at this cost"
     )
-    assert spent(cockpit) == 0, "looking is free"
-
-
-def test_presets_move_the_slider_and_the_keyboard_stays_in_the_picker(cockpit: Lab) -> None:
-    cockpit.run(CELL["question"])
-    shown = picker(cockpit)
     presets = {
         "glance": ("Rough estimate", 0.01),
         "talk": ("For a talk", 0.05),
@@ -116,24 +133,10 @@ def test_presets_move_the_slider_and_the_keyboard_stays_in_the_picker(cockpit: L
     cockpit.page.keyboard.press("Shift+Tab")
     cockpit.page.keyboard.press("Space")  # the preset before the slider
     expect(shown.locator(".dpnb-picker-preset[data-preset=print]")).to_have_attribute("aria-pressed", "true")
+    assert spent(cockpit) == 0, "looking is free"
 
 
-def test_keyboard_is_the_notebooks_after_a_release_by_mouse(cockpit: Lab) -> None:
-    cockpit.run(CELL["question"])
-    shown = picker(cockpit)
-    shown.get_by_role("button", name="Release").click()
-    expect(shown.locator(".dpnb-picker-answer")).to_be_focused()
-    cells = cockpit.page.locator(".jp-Notebook:visible .jp-Cell")
-    count = cells.count()
-    cockpit.page.keyboard.press("b")  # command mode: a new cell below
-    expect(cells).to_have_count(count + 1)
-    shown.locator(".dpnb-picker-answer").click()
-    cockpit.page.keyboard.press("Shift+Enter")  # run this cell again, and go to the next
-    expect(shown.locator(".dpnb-picker-answer")).to_contain_text("95% noise interval")
-    expect(cells.nth(CELL["question"] + 1)).to_have_class(re.compile("jp-mod-active"))
-
-
-def test_inputs_keep_the_keys_that_are_typed_and_the_error_is_compared_with_ones_own_figure(cockpit: Lab) -> None:
+def test_inputs_keep_the_keys_that_are_typed_and_after_a_release_by_mouse_they_are_the_notebooks(cockpit: Lab) -> None:
     cockpit.run(CELL["count"])
     shown = picker(cockpit, "count")
     cells = cockpit.page.locator(".jp-Notebook:visible .jp-Cell")
@@ -150,6 +153,16 @@ def test_inputs_keep_the_keys_that_are_typed_and_the_error_is_compared_with_ones
     slider(shown).press("End")
     error = float(str(cockpit.value("hie.count_units().preview(share=1).expected_error")))
     expect(shown.locator(".dpnb-picker-share")).to_have_text(f"± {float(f'{100 * error / 6000:.2g}'):g}% of 6000")
+    cockpit.run(CELL["question"])
+    shown = picker(cockpit)
+    shown.get_by_role("button", name="Release").click()
+    expect(shown.locator(".dpnb-picker-answer")).to_be_focused()
+    cockpit.page.keyboard.press("b")  # command mode: a new cell below
+    expect(cells).to_have_count(count + 1)
+    shown.locator(".dpnb-picker-answer").click()
+    cockpit.page.keyboard.press("Shift+Enter")  # run this cell again, and go to the next
+    expect(shown.locator(".dpnb-picker-answer")).to_contain_text("95% noise interval")
+    expect(cells.nth(CELL["question"] + 1)).to_have_class(re.compile("jp-mod-active"))
 
 
 def test_picker_is_inactive_after_a_restart_until_its_cell_is_run_again(cockpit: Lab) -> None:
@@ -245,7 +258,9 @@ def test_refused_release_says_why_and_the_picker_goes_on(cockpit: Lab) -> None:
     expect(refusal).not_to_be_visible()
 
 
-def test_picker_in_sight_follows_what_other_cells_spend(cockpit: Lab) -> None:
+def test_picker_in_sight_follows_what_other_cells_spend_and_the_magic_asks_for_a_flag_in_place_of_a_dialog(
+    cockpit: Lab,
+) -> None:
     cockpit.run(CELL["question"])
     shown = picker(cockpit)
     slider(shown).press("End")
@@ -256,29 +271,15 @@ def test_picker_in_sight_follows_what_other_cells_spend(cockpit: Lab) -> None:
     share = float(str(cockpit.value("visits.preview(share=1).cost_fraction")))
     assert 0.9 < share < 1
     expect(cost).to_have_text(f"{math.ceil(1000 * share) / 10:.1f}% of the budget, all that is left")
-
-
-@pytest.mark.usefixtures("new_page")
-def test_saved_notebook_holds_the_preview_and_after_the_release_the_answer_which_a_reload_shows(cockpit: Lab) -> None:
-    def saved() -> str:
-        cockpit.save()
-        cells = cockpit.notebook("cockpit.ipynb")["cells"]
-        return "".join(cells[CELL["question"]]["outputs"][0]["data"]["text/html"])
-
-    cockpit.run(CELL["question"])
-    shown = picker(cockpit)
-    expect(slider(shown)).to_be_visible()
-    before = saved()
-    assert "not released" in before
-    assert re.search(r"as of \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", before)
-    shown.locator("[data-preset=print]").click()
-    shown.get_by_role("button", name="Release").click()
-    expect(shown.locator(".dpnb-picker-answer")).to_contain_text("95% noise interval")
-    after = saved()
-    assert "95% noise interval" in after
-    assert "as of" in after
-    cockpit.reload()
-    expect(picker(cockpit).locator(".dpnb-picker-answer")).to_contain_text("95% noise interval")
+    before = spent(cockpit)
+    cockpit.write(CELL["spare"], "%%dpnb share=0.4\nhie['mdvis'].sum()")
+    cockpit.run(CELL["spare"])
+    cell = cockpit.page.locator(".jp-Cell").nth(CELL["spare"])
+    expect(cell.locator(".jp-OutputArea")).to_contain_text("write %%dpnb share=0.4 --yes")
+    assert spent(cockpit) == before
+    cockpit.write(CELL["spare"], "%%dpnb share=0.4 --yes\nhie['mdvis'].sum()")
+    cockpit.run(CELL["spare"])
+    expect(cell.locator(".jp-OutputArea")).to_contain_text("95% noise interval")
 
 
 # --- what is unknown, what is large, and where the answer is ----------------------------------------------------------
@@ -297,7 +298,14 @@ def unknown(lab: Lab) -> Lab:
     return lab
 
 
-def test_unknown_error_is_a_step_which_makes_the_errors_of_group_means_known(unknown: Lab) -> None:
+OVERFLOWING = """picker => {
+  const right = picker.getBoundingClientRect().right;
+  return [...picker.querySelectorAll('*')].filter(node =>
+    node.checkVisibility() && node.getBoundingClientRect().right > right + 1).map(node => node.className);
+}"""
+
+
+def test_unknown_error_is_a_step_which_makes_the_errors_of_group_means_known_and_nothing_is_cut(unknown: Lab) -> None:
     shown = picker(unknown)
     step = shown.locator(".dpnb-picker-count")
     expect(step).to_contain_text("it depends on the number of rows in each group")
@@ -309,6 +317,11 @@ def test_unknown_error_is_a_step_which_makes_the_errors_of_group_means_known(unk
     cost = re.search(r"([\d.]+)%", button.text_content() or "")
     assert cost is not None
     unknown.screenshot("picker-unknown")
+    unknown.resize(1280, 800)
+    assert shown.evaluate(OVERFLOWING) == []
+    unknown.resize_without_panels(420, 800)
+    shown.scroll_into_view_if_needed()
+    assert shown.evaluate(OVERFLOWING) == []
     button.dblclick()  # is one release
     count = shown.locator(".dpnb-picker-count-answer")
     expect(count).to_contain_text("count of mdvis by coins")
@@ -331,6 +344,10 @@ def test_unknown_error_is_a_step_which_makes_the_errors_of_group_means_known(unk
     [output] = unknown.notebook("cockpit.ipynb")["cells"][CELL["question"]]["outputs"]
     page = "".join(output["data"]["text/html"])
     assert page.index("mean of mdvis by coins") < page.index("count of mdvis by coins")
+    for width in (420, 1280):
+        unknown.resize_without_panels(width, 800)
+        assert shown.evaluate("picker => picker.scrollWidth <= picker.clientWidth + 1"), width
+        unknown.screenshot(f"picker-{width}")
 
 
 def test_large_cost_is_confirmed_in_place_and_a_double_click_is_no_confirmation(cockpit: Lab) -> None:
@@ -356,53 +373,19 @@ def test_large_cost_is_confirmed_in_place_and_a_double_click_is_no_confirmation(
     assert cockpit.value("len(session.log)") == 1
 
 
-def test_magic_asks_for_the_flag_in_place_of_a_dialog(cockpit: Lab) -> None:
-    cockpit.write(CELL["spare"], "%%dpnb share=0.4\nhie['mdvis'].sum()")
-    cockpit.run(CELL["spare"])
-    cell = cockpit.page.locator(".jp-Cell").nth(CELL["spare"])
-    expect(cell.locator(".jp-OutputArea")).to_contain_text("write %%dpnb share=0.4 --yes")
-    assert spent(cockpit) == 0
-    cockpit.write(CELL["spare"], "%%dpnb share=0.4 --yes\nhie['mdvis'].sum()")
-    cockpit.run(CELL["spare"])
-    expect(cell.locator(".jp-OutputArea")).to_contain_text("95% noise interval")
-
-
 LONG = "print('\\n'.join(map(str, range(80))))"
 
 
-@pytest.mark.parametrize("where", ["middle", "bottom"])
-def test_answer_is_in_view_after_a_release(cockpit: Lab, where: str) -> None:
-    for name in ("release", "refused"):  # those above it, and those below it or not
+def test_answer_is_in_view_after_a_release_in_the_middle_and_at_the_bottom(cockpit: Lab) -> None:
+    for name in ("count", "release", "refused"):  # between the two questions
         cockpit.write(CELL[name], LONG)
-    cockpit.write(CELL["spare"], COCKPIT["question"] if where == "bottom" else LONG)
-    name = "spare" if where == "bottom" else "question"
-    for other in ("question", "count", "release", "refused", "spare"):
-        cockpit.run(CELL[other])
-    shown = picker(cockpit, name)
-    button = shown.get_by_role("button", name="Release", exact=True)
-    button.scroll_into_view_if_needed()
-    expect(released(shown)).to_contain_text("95% noise interval")
-    wait_until_in_view(cockpit, shown.locator(".dpnb-picker-answer"))
-    cockpit.screenshot(f"picker-in-view-{where}")
-
-
-@pytest.mark.parametrize("width", [1280, 420])
-def test_nothing_of_the_picker_is_cut(unknown: Lab, width: int) -> None:
-    page = unknown.page
-    unknown.resize(width, 800)
-    if width < 1000:
-        page.evaluate("() => { const { shell } = window.jupyterapp; shell.collapseLeft(); shell.collapseRight(); }")
-    shown = picker(unknown)
-    shown.scroll_into_view_if_needed()
-    overflowing = """picker => {
-      const right = picker.getBoundingClientRect().right;
-      return [...picker.querySelectorAll('*')].filter(node =>
-        node.checkVisibility() && node.getBoundingClientRect().right > right + 1).map(node => node.className);
-    }"""
-    assert shown.evaluate(overflowing) == []
-    shown.get_by_role("button", name=re.compile("Release the number of rows first")).click()
-    expect(shown.locator(".dpnb-picker-error")).to_be_visible()
-    shown.get_by_role("button", name="Release", exact=True).click()
-    expect(shown.locator(".dpnb-picker-answer")).to_contain_text("95% noise interval")
-    assert shown.evaluate("picker => picker.scrollWidth <= picker.clientWidth + 1")
-    unknown.screenshot(f"picker-{width}")
+    cockpit.write(CELL["spare"], COCKPIT["question"].replace("mean", "sum"))
+    for name in ("question", "count", "release", "refused", "spare"):
+        cockpit.run(CELL[name])
+    for name, where in (("question", "middle"), ("spare", "bottom")):
+        shown = picker(cockpit, name)
+        button = shown.get_by_role("button", name="Release", exact=True)
+        button.scroll_into_view_if_needed()
+        expect(released(shown)).to_contain_text("95% noise interval")
+        wait_until_in_view(cockpit, shown.locator(".dpnb-picker-answer"))
+        cockpit.screenshot(f"picker-in-view-{where}")

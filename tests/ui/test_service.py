@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import signal
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,12 +11,14 @@ import pytest
 import statsmodels
 from playwright.sync_api import expect
 
+from dpnb.service.access.tokens import new_token
+from forked_commands import Command
 from ui.conftest import CELL, EXAMPLES
 from ui.lab import Lab, expect_reading
 from ui.test_connection import connections
 from ui.test_picker import picker, released
 from ui.test_progress import INTERRUPT
-from waiting import LIMIT, wait_until
+from waiting import wait_until
 
 DATA = Path(statsmodels.__file__).parent / "datasets" / "randhie" / "src" / "randhie.csv"
 
@@ -36,26 +35,19 @@ class Service:
             f'[tables.rand-hie]\ndeclaration = "rand-hie.toml"\ndata = "{DATA}"\n',
             encoding="utf-8",
         )
-        self._process: subprocess.Popen[bytes] | None = None
-        shown = _run(folder, "token", "new", "ana")
-        self.token = shown.communicate(timeout=LIMIT)[0].decode().split()[-1]
+        self._served: Command | None = None
+        self.token = new_token(folder / "tokens.json", "ana")
 
     def start(self) -> None:
         """Start it, and wait until it listens."""
-        self._process = _run(self.settings.parent, "serve")
+        self._served = Command(self.settings.parent, "serve")
         wait_until(self.socket.exists, "the socket of the service")
 
     def stop(self) -> None:
         """Stop it as a curator does."""
-        if self._process is not None:
-            self._process.send_signal(signal.SIGTERM)
-            self._process.communicate(timeout=LIMIT)
-            self._process = None
-
-
-def _run(folder: Path, *arguments: str) -> subprocess.Popen[bytes]:
-    """A command of dpnb, in its folder."""
-    return subprocess.Popen([sys.executable, "-m", "dpnb", *arguments], cwd=folder, stdout=subprocess.PIPE)
+        if self._served is not None:
+            self._served.stop()
+            self._served = None
 
 
 @pytest.fixture
@@ -107,7 +99,9 @@ def test_notebook_follows_a_service_that_stops_and_starts(analyst: Lab, service:
     expect(analyst.page.locator(".dpnb-badge")).to_have_count(2)
 
 
-def test_release_that_waits_for_the_service_shows_it_and_can_be_interrupted(analyst: Lab, service: Service) -> None:
+def test_release_that_waits_for_the_service_can_be_interrupted_and_a_closed_session_explains_itself(
+    analyst: Lab, service: Service
+) -> None:
     service.stop()
     cell = analyst.page.locator(".jp-Cell").nth(CELL["release"])
     with analyst.running(CELL["release"]):
@@ -119,15 +113,13 @@ def test_release_that_waits_for_the_service_shows_it_and_can_be_interrupted(anal
     analyst.run(CELL["release"])
     expect(cell.locator(".jp-OutputArea")).to_contain_text("sum of mdvis")
     expect(analyst.panel.locator(".dpnb-release")).to_have_count(1)
-
-
-def test_closed_session_explains_itself(analyst: Lab) -> None:
     analyst.write(CELL["spare"], "session.close()")
     analyst.run(CELL["spare"])
     for one in connections(analyst):
         expect(one.get_by_role("status")).to_contain_text("Closed")
+    analyst.write(CELL["release"], "hie['mdvis'].sum().release(mu=0.1)")
     analyst.run(CELL["release"])
-    cell = analyst.page.locator(".jp-Cell").nth(CELL["release"]).locator(".jp-OutputArea")
-    expect(cell).to_contain_text("the session was closed; nothing was charged; connect again")
-    expect(cell).not_to_contain_text("remote/calls.py")
+    said = cell.locator(".jp-OutputArea")
+    expect(said).to_contain_text("the session was closed; nothing was charged; connect again")
+    expect(said).not_to_contain_text("remote/calls.py")
     analyst.screenshot("service-closed")
