@@ -1,10 +1,16 @@
-"""Services as processes that are forked from one which has imported the slow parts, in place of `subprocess.Popen`."""
+"""Services and commands as processes that are forked from one which has imported the slow parts.
+
+`Forked` stands in for `subprocess.Popen`. To import what a command needs takes a second of a core, and most commands
+take little more; that they import it themselves is shown where they are started as a terminal does.
+"""
 
 from __future__ import annotations
 
 import os
 import resource
+import runpy
 import signal
+import sys
 from collections.abc import Callable, Mapping
 from multiprocessing.connection import Connection
 
@@ -19,6 +25,22 @@ def _run(work: Callable[..., int], output: Connection, files: int, variables: Ma
     os.environ.update(variables)
     resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
     raise SystemExit(work(*given))
+
+
+def python(folder: str, errors: str, *arguments: str) -> int:
+    """What Python does with these arguments in a folder; what it writes to stderr goes to a file."""
+    os.chdir(folder)
+    with open(errors, "w") as file:
+        os.dup2(file.fileno(), 2)
+    sys.path.insert(0, folder)
+    option, *sys.argv = arguments if arguments[0] in ("-m", "-c") else ("", *arguments)
+    if option == "-m":
+        runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+    elif option == "-c":
+        exec(sys.argv[0], {"__name__": "__main__"})
+    else:
+        runpy.run_path(sys.argv[0], run_name="__main__")
+    return 0
 
 
 class Forked:
