@@ -77,7 +77,7 @@ class Curator:
 
     def client(self) -> httpx.Client:
         return httpx.Client(
-            transport=httpx.HTTPTransport(uds=str(self.socket)),
+            transport=httpx.HTTPTransport(uds=str(self.socket), verify=False),
             base_url="http://localhost",
             headers={"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"},
             timeout=LIMIT,
