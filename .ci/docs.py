@@ -7,16 +7,18 @@ running the notebooks (which write ledgers) leaves the working tree as it was. A
 
 from __future__ import annotations
 
+import html
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from html.parser import HTMLParser
+from functools import cache
 from pathlib import Path
-from urllib.parse import unquote, urldefrag, urlsplit
+from urllib.parse import unquote, urlsplit
 
 import expressions
 
@@ -129,41 +131,36 @@ def build() -> int:
         ).returncode
 
 
-class Page(HTMLParser):
-    """The anchors of a page, and the addresses that it links to."""
+SCRIPT = re.compile(r"(<script\b[^>]*>).*?</script>", re.DOTALL)
+ATTRIBUTE = re.compile(r"\s(id|name|href|src)=([\"'])(.*?)\2")
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.anchors: set[str] = {""}
-        self.links: list[str] = []
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Collect ids and addresses."""
-        for name, value in attrs:
-            if name in ("id", "name"):
-                self.anchors.add(value or "")
-            elif name in ("href", "src"):
-                self.links.append(value or "")
+def anchors_and_links(text: str) -> tuple[set[str], set[str]]:
+    """The anchors of a page, and the addresses that it links to; in a text between tags, quotes are escaped."""
+    anchors, links = {""}, set()
+    for name, _, value in ATTRIBUTE.findall(SCRIPT.sub(r"\1", text)):
+        (anchors if name in ("id", "name") else links).add(html.unescape(value))
+    return anchors, links
 
 
 def broken_links(folder: Path) -> list[str]:
     """Links between pages of the site that lead nowhere."""
-    pages = {}
-    for path in folder.rglob("*.html"):
-        if "_static" in path.parts:  # templates of the theme
-            continue
-        pages[path] = page = Page()
-        page.feed(path.read_text(encoding="utf-8"))
+    pages = {
+        str(path): anchors_and_links(path.read_text(encoding="utf-8"))
+        for path in folder.rglob("*.html")
+        if "_static" not in path.parts  # templates of the theme
+    }
     broken = []
-    for path, page in pages.items():
-        for link in page.links:
-            if urlsplit(link).scheme or link.startswith("//"):
+    is_there = cache(os.path.exists)
+    for path, (_, links) in pages.items():
+        for link in sorted(links):
+            scheme, host, address, _, anchor = urlsplit(link)
+            if scheme or host:
                 continue
-            address, anchor = urldefrag(link)
-            target = (path.parent / unquote(urlsplit(address).path)).resolve() if address else path
-            target = target / "index.html" if target.is_dir() else target
-            if not target.exists() or (target in pages and unquote(anchor) not in pages[target].anchors):
-                broken.append(f"{path.relative_to(folder)}: {link}")
+            target = os.path.normpath(os.path.join(os.path.dirname(path), unquote(address))) if address else path
+            target = target if target.endswith(".html") or not os.path.isdir(target) else f"{target}/index.html"
+            if not is_there(target) or (target in pages and unquote(anchor) not in pages[target][0]):
+                broken.append(f"{os.path.relpath(path, folder)}: {link}")
     return broken
 
 

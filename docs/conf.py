@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from pathlib import Path
@@ -81,5 +82,7 @@ def _displayed_math(translator: Any, node: Any) -> None:
 
 
 def setup(app: Any) -> None:
-    """Draw formulas as MathML."""
+    """Draw formulas as MathML; search for garbage seldom, since what a build makes stays until its end."""
+    gc.freeze()
+    gc.set_threshold(100_000, 50, 100)
     app.add_html_math_renderer("mathml", (_inline_math, None), (_displayed_math, None))

@@ -2,7 +2,8 @@
 
 Each test starts a run of its own (``tests/ui/held.py``), with a JupyterLab server, its kernel and a process of a fork
 server, and interrupts it in its middle.  Server and kernel are real where nothing interrupts a run, or Ctrl-C or a kill
-does; elsewhere they are stand-ins that are harder to end.
+does, and such a run has all plugins of the tests, by their ``conftest.py``.  Elsewhere server and kernel are stand-ins
+that are harder to end, and a run has the plugin alone.
 """
 
 from __future__ import annotations
@@ -34,7 +35,11 @@ EXPECTED = ("jupyterlab", "forked_kernels", "multiprocessing.forkserver")
 CACHES = ("build/", "cache/", "__pycache__/", ".hypothesis/", "screenshots/")
 
 REAL = {"DPNB_TEST_HELD_JUPYTER": "yes"}
-STAND_INS = {leftovers.PATIENCE: str(leftovers.SOON / 12)}  # there is nothing that they must put in order
+STAND_INS = {
+    leftovers.PATIENCE: str(leftovers.SOON / 12),  # there is nothing that they must put in order
+    "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+    "PYTHONPATH": os.pathsep.join([str(ROOT / "tests"), *filter(None, [os.environ.get("PYTHONPATH")])]),
+}
 WITH_JUPYTER = ("Ctrl-C", "killed")
 
 IN_ORDER = {int(pytest.ExitCode.INTERRUPTED)}
@@ -87,10 +92,11 @@ def hear_of_a_closed_terminal() -> None:
 
 
 @contextmanager
-def held(folder: Path, *flags: str, within: Sequence[str] = (), jupyter: bool = False) -> Iterator[Held]:
+def held(folder: Path, *, within: Sequence[str] = (), jupyter: bool = False, plugin: bool = True) -> Iterator[Held]:
     """A run in its middle; whatever a test shows, nothing of it is there after the block."""
     name = uuid.uuid4().hex
-    command = [*within, sys.executable, "-m", "pytest", "--numprocesses=1", "--dist=loadscope", *flags]
+    flags = [] if jupyter else ["--noconftest", "-p", "xdist", *(("-p", "leftovers") if plugin else ())]
+    command = [*within, sys.executable, "-m", "pytest", *flags, "--numprocesses=1", "--dist=loadscope"]
     # The run opens no page, so any program will do for a browser.
     changes = {leftovers.RUN: name, "DPNB_TEST_HELD": str(folder), "DPNB_CHROMIUM": sys.executable}
     changes |= REAL if jupyter else STAND_INS
@@ -151,7 +157,7 @@ def test_run_ends_with_the_shell_in_which_make_runs_it(tmp_path: Path, monkeypat
 @pytest.mark.parametrize("interrupt", ["terminated", "killed"])
 def test_without_the_plugin_much_is_left(interrupt: str, tmp_path: Path) -> None:
     send, numbers, _ = INTERRUPTS[interrupt]
-    with held(tmp_path, "-p", "no:leftovers") as run:
+    with held(tmp_path, plugin=False) as run:
         for number in numbers:
             send(run.pytest.pid, number)
         run.wait()

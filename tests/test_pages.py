@@ -10,9 +10,8 @@ import json
 import re
 import shlex
 import shutil
-import subprocess
-import sys
 import tomllib
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ import pytest
 
 import dpnb
 from dpnb.service.configuration.settings import SERVICE_KEYS, read_settings
+from forked import Forked, python
 from waiting import LIMIT
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -136,21 +136,21 @@ def test_a_block_that_no_test_reads_is_found(block: str) -> None:
 def test_the_commands_of_a_page_run(page: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     """With the output that the page shows, and the page's scripts between them; in a copy of the examples."""
     folder = tmp_path_factory.mktemp("s") / "examples"  # a short path: the socket of a service is below it
+    errors = folder.with_name("errors.txt")
     shutil.copytree(EXAMPLES, folder, ignore=shutil.ignore_patterns("*.dpnb*"))
 
-    def output_of(*command: str, **options: bool) -> str:
-        ended = subprocess.run(
-            command, cwd=folder, capture_output=True, text=True, check=False, timeout=LIMIT, **options
-        )
-        assert ended.returncode == 0, f"{command}\n{ended.stdout}\n{ended.stderr}"
-        return ended.stdout
+    def output_of(*arguments: str) -> str:
+        with closing(Forked(python, str(folder), str(errors), *arguments)) as process:
+            printed = process.stdout.read()
+            assert process.wait(LIMIT) == 0, f"{arguments}\n{printed}\n{errors.read_text()}"
+        return printed
 
     for name, code in blocks(source(page)):
         if name == "python":
-            output_of(sys.executable, "-c", code)
+            output_of("-c", code)
         for command, shown in commands(code) if name == "console" else ():
             if program(command) in RUN:
-                printed = output_of(command.replace("python", shlex.quote(sys.executable), 1), shell=True)
+                printed = output_of(*shlex.split(command)[1:])
                 assert not shown or CHANGING.sub("", shown) == CHANGING.sub("", printed)
 
 

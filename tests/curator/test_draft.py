@@ -5,11 +5,8 @@ Of a file without types, the probable types alone are from the rows.
 
 from __future__ import annotations
 
-import os
 import shlex
 import sqlite3
-import subprocess
-import sys
 import tomllib
 from contextlib import closing
 from pathlib import Path
@@ -27,6 +24,7 @@ from dpnb.curator.draft import draft
 from dpnb.curator.draft_toml import draft_toml
 from dpnb.errors import CheckError, SchemaError
 from dpnb.session.declaration import PLACEHOLDER, placeholders
+from forked import Forked, python
 from waiting import LIMIT
 
 HOLDS = {
@@ -93,37 +91,32 @@ print(sorted(session.frame.columns), session.frame.count().release(share=0.1).es
 """
 
 
-def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, *command],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "PYTHONIOENCODING": "utf-8"},
-        timeout=LIMIT,
-    )
+def run(folder: Path, *command: str) -> tuple[int | None, str, str]:
+    """The exit code of Python's command, what it prints, and what it writes to stderr."""
+    errors = folder / "errors.txt"
+    with closing(Forked(python, str(folder), str(errors), *command)) as process:
+        printed = process.stdout.read()
+        return process.wait(LIMIT), printed, errors.read_text("utf-8")
 
 
 @pytest.mark.slow
 def test_three_commands_lead_from_a_file_to_a_session(tmp_path: Path) -> None:
     stored(tmp_path, HOLDS)
-    done = run(tmp_path, "-m", "dpnb", "draft", "people.parquet")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "902.25" in done.stdout  # what the table holds goes to the curator's terminal
-    assert "Do not copy them into the declaration" in done.stdout
-    early = run(tmp_path, "-m", "dpnb", "check", "people.toml", "people.parquet")
-    assert early.returncode == 2
-    assert early.stderr.startswith("dpnb: people.toml, line ")
-    assert "privacy_unit: still has the placeholder" in early.stderr
-    assert early.stdout == ""
+    code, out, err = run(tmp_path, "-m", "dpnb", "draft", "people.parquet")
+    assert (code, err) == (0, "")
+    assert "902.25" in out  # what the table holds goes to the curator's terminal
+    assert "Do not copy them into the declaration" in out
+    code, out, err = run(tmp_path, "-m", "dpnb", "check", "people.toml", "people.parquet")
+    assert (code, out) == (2, "")
+    assert err.startswith("dpnb: people.toml, line ")
+    assert "privacy_unit: still has the placeholder" in err
     complete(tmp_path / "people.toml")
-    done = run(tmp_path, "-m", "dpnb", "check", "people.toml", "people.parquet")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "Nothing has to be fixed." in done.stdout
-    done = run(tmp_path, "-c", OPEN, "people.parquet")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("['hired', 'town', 'union', 'wage'] ")
+    code, out, err = run(tmp_path, "-m", "dpnb", "check", "people.toml", "people.parquet")
+    assert (code, err) == (0, "")
+    assert "Nothing has to be fixed." in out
+    code, out, err = run(tmp_path, "-c", OPEN, "people.parquet")
+    assert (code, err) == (0, "")
+    assert out.startswith("['hired', 'town', 'union', 'wage'] ")
 
 
 # --- the attack: analysts may open the file --------------------------------------------------------------------------

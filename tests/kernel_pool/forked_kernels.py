@@ -24,8 +24,8 @@ from typing import Any
 
 NAME = "dpnb-forked"
 # Not ipywidgets: at its import it tells the kernel of the messages that it answers.
-PRELOADED = ("ipykernel.ipkernel", "ipykernel.kernelapp", "IPython.core.completer", "pandas")
-PRELOADED_OF_DPNB = ("dpnb", "dpnb.session.session", "dpnb.notebook.extension")
+PRELOADED = ("ipykernel.debugger", "ipykernel.ipkernel", "ipykernel.kernelapp", "IPython.core.completer", "pandas")
+PRELOADED_OF_DPNB = ("dpnb", "dpnb.session.session", "dpnb.notebook.extension", "mpmath", "psutil")
 FOR_FIGURES = ("nbformat", "plotly.graph_objs._figure", "scipy.stats")
 MORE = "DPNB_KERNELS_PRELOADED"
 """Environment variable: further modules, separated by spaces."""
@@ -221,8 +221,8 @@ def leave() -> None:
 if __name__ == "__main__":
     atexit.register(leave)  # what is registered first is called last
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    sys.path.pop(0)  # this folder: a kernel has its own in its place
     for module in (*PRELOADED, *PRELOADED_OF_DPNB, *os.environ.get(MORE, "").split()):
         importlib.import_module(module)
+    sys.path.pop(0)  # this folder: a kernel has its own in its place
     gc.freeze()  # a collection would copy every page of this process
     fork_kernels(socket.socket(fileno=int(sys.argv[1])))

@@ -25,7 +25,7 @@ c.JupyterHub.load_roles = [
     },
 ]
 c.SimpleLocalProcessSpawner.home_dir_template = given["home"] + "/{username}"
-c.Spawner.args = ["--allow-root"]
+c.Spawner.args = ["--allow-root", "--LanguageServerManager.autodetect=False"]  # to look for them starts npm
 c.Spawner.start_timeout = c.Spawner.http_timeout = given["patience"]
 c.Spawner.environment = {
     **c.Spawner.environment,

@@ -5,16 +5,17 @@ from __future__ import annotations
 import signal
 import ssl
 import subprocess
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import httpx
 import pytest
 
 from dpnb.service.access.tokens import new_token
-from service.test_process import DECLARATION, HERE
+from forked import Forked
+from service.hasty import serve_hastily
+from service.test_process import DECLARATION
 from waiting import LIMIT
 
 pytestmark = [pytest.mark.slow, pytest.mark.waits]
@@ -25,21 +26,15 @@ SETTINGS = (
 
 
 @contextmanager
-def served(folder: Path, more: str = "") -> Iterator[tuple[str, subprocess.Popen[str]]]:
+def served(folder: Path, more: str = "") -> Iterator[tuple[str, Forked]]:
     """A service with a cockpit, and its address."""
     (folder / "people.csv").write_text("age\n3\n", "utf-8")
     (folder / "people.toml").write_text(DECLARATION.format("people"), "utf-8")
     (folder / "curator.toml").write_text(SETTINGS.format(more), "utf-8")
-    command = [sys.executable, "-m", "dpnb", "serve", str(folder / "curator.toml")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=HERE.parents[1]) as process:
-        try:
-            assert process.stdout is not None
-            first = process.stdout.readline()
-            assert "serving at unix://" in process.stdout.readline()
-            yield first.partition("page is at ")[2].partition(";")[0], process
-        finally:
-            if process.poll() is None:
-                process.kill()
+    with closing(Forked(serve_hastily, str(folder / "curator.toml"))) as process:
+        first = process.stdout.readline()
+        assert "serving at unix://" in process.stdout.readline()
+        yield first.partition("page is at ")[2].partition(";")[0], process
 
 
 @pytest.fixture
@@ -50,7 +45,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_an_open_page_does_not_keep_the_service_from_stopping(folder: Path) -> None:
     with served(folder) as (url, process):
         token = new_token(folder / "tokens.json", "eve", role="curator")
-        with httpx.Client(base_url=url, headers={"Origin": url}, timeout=LIMIT) as client:
+        with httpx.Client(base_url=url, headers={"Origin": url}, timeout=LIMIT, verify=False) as client:
             assert "/cockpit.js" in client.get("/").text
             assert client.get("/v3/health").status_code == 404  # the analysts' routes are elsewhere
             headers = {"X-CSRF-Token": client.post("/login", json={"token": token}).json()["csrf"]}

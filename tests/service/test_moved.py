@@ -19,7 +19,7 @@ from dpnb.errors import ChargesStopped, LedgerError
 from dpnb.ledger import Ledger
 from dpnb.service.access.tokens import new_token
 from dpnb.service.heads import HeadFile
-from service.forked import Forked
+from forked import Forked
 from service.hasty import serve_hastily
 from service.served import people
 from waiting import LIMIT

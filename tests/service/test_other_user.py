@@ -28,7 +28,7 @@ pytestmark = [
 USER = "nobody"
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def place() -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp())
     folder.chmod(0o711)  # everybody may pass through it, as through /srv
@@ -36,21 +36,22 @@ def place() -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
-@pytest.fixture
-def curator(place: Path) -> Curator:
+@pytest.fixture(scope="module")
+def reports(place: Path) -> dict[str, Any]:
+    """What an analyst's process reports that runs as another user, and one that runs as the curator: an empty name."""
     home = place / "curator"
     home.mkdir(mode=0o700)
-    one = Curator(home)
-    one.socket = place / "run" / "dpnb.sock"
+    curator = Curator(home)
+    curator.socket = place / "run" / "dpnb.sock"
     group = grp.getgrgid(pwd.getpwnam(USER).pw_gid).gr_name
-    one.settings.write_text(
-        f'socket = "../run/dpnb.sock"\ngroup = "{group}"\n{one.settings.read_text("utf-8")}', "utf-8"
+    curator.settings.write_text(
+        f'socket = "../run/dpnb.sock"\ngroup = "{group}"\n{curator.settings.read_text("utf-8")}', "utf-8"
     )
-    return one
+    with curator.served():
+        return {user: report_of(curator, user) for user in (USER, "")}
 
 
 def report_of(curator: Curator, user: str) -> Any:
-    """What an analyst's process reports that ran as a user; as the curator for an empty name."""
     paths = [curator.folder / name for name in ("people.csv", "people.dpnb", "tokens.json", "service.log")]
     tests = HERE.parent
     done = subprocess.run(
@@ -65,23 +66,18 @@ def report_of(curator: Curator, user: str) -> Any:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def test_the_analyst_gets_answers_and_can_open_nothing_of_the_curators(curator: Curator) -> None:
-    with curator.served():
-        report = report_of(curator, USER)
+def test_the_analyst_gets_answers_and_can_open_nothing_of_the_curators(reports: dict[str, Any]) -> None:
+    report = reports[USER]
     assert report["user"] == pwd.getpwnam(USER).pw_uid
     assert report["opened"] == []
     assert 20 <= report["value"] <= 80
 
 
-def test_the_curators_own_user_can_open_all_of_it(curator: Curator) -> None:
+def test_the_curators_own_user_can_open_all_of_it(reports: dict[str, Any]) -> None:
     """Control: an analyst under the curator's account reads everything, whatever the service does."""
-    with curator.served():
-        report = report_of(curator, "")
-    assert len(report["opened"]) == 4
+    assert len(reports[""]["opened"]) == 4
 
 
-def test_no_row_enters_the_analysts_process(curator: Curator) -> None:
-    with curator.served():
-        report = report_of(curator, "")
-    assert not report["has_rows"]
-    assert report["holds_rows"]  # control: a process that reads the table's file
+def test_no_row_enters_the_analysts_process(reports: dict[str, Any]) -> None:
+    assert not reports[""]["has_rows"]
+    assert reports[""]["holds_rows"]  # control: a process that reads the table's file

@@ -9,7 +9,6 @@ import signal
 import ssl
 import stat
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
@@ -30,9 +29,9 @@ from dpnb.remote.connect import connect
 from dpnb.service.access.tokens import new_token
 from dpnb.wire.decoding import encode_envelope
 from dpnb.wire.messages import Envelope
+from forked import Forked, python
 from service.crashing import serve_until
 from service.curating import resume_held
-from service.forked import Forked
 from service.served import open_people, people
 from waiting import LIMIT, wait_until
 
@@ -75,9 +74,17 @@ class Curator:
             assert "serving at unix://" in process.stdout.readline()
             yield process
 
+    @contextmanager
+    def listening(self) -> Iterator[str]:
+        """The address of the service, which stops in order."""
+        with closing(Forked(serve_until, "", str(self.settings))) as process:
+            yield process.stdout.readline().split()[3].rstrip(";")
+            process.terminate()
+            assert process.wait(LIMIT) == 0
+
     def client(self) -> httpx.Client:
         return httpx.Client(
-            transport=httpx.HTTPTransport(uds=str(self.socket)),
+            transport=httpx.HTTPTransport(uds=str(self.socket), verify=False),
             base_url="http://localhost",
             headers={"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"},
             timeout=LIMIT,
@@ -293,32 +300,24 @@ def test_the_socket_is_the_curators_and_is_not_taken_from_a_running_service(cura
         assert stat.S_IMODE(curator.socket.parent.stat().st_mode) == 0o700
         assert stat.S_IMODE(curator.socket.stat().st_mode) == 0o660
         (curator.folder / "again.toml").write_text(TABLE.format("others"), "utf-8")
-        command = [sys.executable, "-m", "dpnb", "serve"]
+        errors = curator.folder / "errors.txt"
         for settings, text in (("again.toml", "another process listens on"), ("curator.toml", "used by another")):
-            done = subprocess.run(
-                [*command, str(curator.folder / settings)], capture_output=True, text=True, timeout=LIMIT, check=False
-            )
-            assert done.returncode == 2
-            assert text in done.stderr
-            assert done.stderr.splitlines()[-1].startswith("dpnb: ")
+            again = Forked(python, str(curator.folder), str(errors), "-m", "dpnb", "serve", settings)
+            with closing(again):
+                assert again.wait(LIMIT) == 2
+            assert text in errors.read_text("utf-8")
+            assert errors.read_text("utf-8").splitlines()[-1].startswith("dpnb: ")
         assert curator.tables() == ["people"]
 
 
 def test_plain_http_on_the_loopback_checks_the_host(curator: Curator) -> None:
     text = curator.settings.read_text("utf-8")
     curator.settings.write_text('host = "127.0.0.1"\nport = 0\n' + text, "utf-8")
-    command = [sys.executable, "-m", "dpnb", "serve", str(curator.settings)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stdout is not None
-            url = process.stdout.readline().split()[3].rstrip(";")
-            assert url.startswith("http://127.0.0.1:")
-            assert httpx.get(f"{url}/v3/health", timeout=LIMIT).status_code == 200
-            assert httpx.get(f"{url}/v3/health", headers={"Host": "evil.example"}, timeout=LIMIT).status_code == 400
-            assert "plain_http" in curator.events()
-        finally:
-            process.terminate()
-            assert process.wait(LIMIT) == 0
+    with curator.listening() as url:
+        assert url.startswith("http://127.0.0.1:")
+        assert httpx.get(f"{url}/v3/health", timeout=LIMIT).status_code == 200
+        assert httpx.get(f"{url}/v3/health", headers={"Host": "evil.example"}, timeout=LIMIT).status_code == 400
+        assert "plain_http" in curator.events()
 
 
 def test_the_socket_admits_a_group_and_ledger_and_log_nobody_else(curator: Curator) -> None:
@@ -355,26 +354,19 @@ def test_tls_with_a_certificate_that_the_analyst_trusts(curator: Curator, monkey
         + TABLE.format("people"),
         "utf-8",
     )
-    command = [sys.executable, "-m", "dpnb", "serve", str(curator.settings)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
-        try:
-            assert process.stdout is not None
-            url = process.stdout.readline().split()[3].rstrip(";")
-            assert url.startswith("https://localhost:")
-            with pytest.raises(ServiceUnavailable, match="certificate"):  # the machine does not trust it
-                connect(url, "people", token=curator.token)
-            monkeypatch.setenv("SSL_CERT_FILE", certificate)
-            with pytest.raises(ServiceUnavailable, match="certificate"):  # it is of another name
-                connect(url.replace("localhost", "127.0.0.1"), "people", token=curator.token)
-            session = connect(url, "people", token=curator.token)
-            assert session.frame.count().release(mu="1/10").estimate is not None
-            wait_until(lambda: session._core.connection.text == "up to date", "the stream of events")
-            session.close()
-            trusted = ssl.create_default_context(cafile=certificate)
-            other = httpx.get(f"{url}/v3/health", headers={"Host": "evil.example"}, verify=trusted)
-            assert other.status_code == 400
-            with pytest.raises(httpx.TransportError):
-                httpx.get(url.replace("https", "http") + "/v3/health")
-        finally:
-            process.terminate()
-            assert process.wait(LIMIT) == 0
+    with curator.listening() as url:
+        assert url.startswith("https://localhost:")
+        with pytest.raises(ServiceUnavailable, match="certificate"):  # the machine does not trust it
+            connect(url, "people", token=curator.token)
+        monkeypatch.setenv("SSL_CERT_FILE", certificate)
+        with pytest.raises(ServiceUnavailable, match="certificate"):  # it is of another name
+            connect(url.replace("localhost", "127.0.0.1"), "people", token=curator.token)
+        session = connect(url, "people", token=curator.token)
+        assert session.frame.count().release(mu="1/10").estimate is not None
+        wait_until(lambda: session._core.connection.text == "up to date", "the stream of events")
+        session.close()
+        trusted = ssl.create_default_context(cafile=certificate)
+        other = httpx.get(f"{url}/v3/health", headers={"Host": "evil.example"}, verify=trusted)
+        assert other.status_code == 400
+        with pytest.raises(httpx.TransportError):
+            httpx.get(url.replace("https", "http") + "/v3/health")

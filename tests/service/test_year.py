@@ -31,8 +31,8 @@ from dpnb.errors import AccessDenied, ChargesStopped, LedgerError
 from dpnb.ledger import Ledger
 from dpnb.remote import RemoteSession
 from dpnb.session.disclosure.building import report_of
+from forked import Forked
 from ledger.rows import tamper
-from service.forked import Forked
 from service.hasty import serve_hastily
 from test_pages import A_YEAR, CHANGING, ROOT, blocks, commands, source
 from waiting import LIMIT

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import tempfile
 from collections.abc import Callable, Iterator
@@ -18,7 +19,7 @@ from dpnb._target import Target
 from dpnb.service.access.tokens import Role, new_token
 from dpnb.wire.decoding import encode_envelope
 from dpnb.wire.messages import Envelope
-from forked_commands import Command
+from forked import Forked, python
 from service.served import open_people, people
 from waiting import LIMIT, LIMIT_MS
 
@@ -61,7 +62,7 @@ class Service:
         self.settings = folder / "curator.toml"
         self.settings.write_text("\n".join(lines), "utf-8")
         self.url = ""
-        self._served: Command | None = None
+        self._served: Forked | None = None
 
     def token(self, name: str, role: Role = "analyst") -> str:
         """A new token of a person."""
@@ -70,11 +71,11 @@ class Service:
     @contextmanager
     def served(self) -> Iterator[None]:
         """Serve until the end of the block."""
-        served = self._served = Command(self.folder, "serve", str(self.settings))
+        served = self._served = Forked(python, str(self.folder), os.devnull, "-m", "dpnb", "serve", str(self.settings))
         try:
-            self.url = served.output.readline().partition("page is at ")[2].partition(";")[0]
+            self.url = served.stdout.readline().partition("page is at ")[2].partition(";")[0]
             assert self.url.startswith("http://127.0.0.1:")
-            assert "serving at" in served.output.readline()
+            assert "serving at" in served.stdout.readline()
             yield
         finally:
             self.stop()
@@ -82,7 +83,8 @@ class Service:
     def stop(self) -> None:
         """Stop it as a curator does."""
         if self._served is not None:
-            self._served.stop()
+            self._served.terminate()
+            self._served.end()
             self._served = None
 
     def scan(self, token: str, table: str, name: str) -> None:
@@ -112,7 +114,7 @@ class Service:
         query = session.frame.count()
         call = RequestBudget((Release(query.plan, query.view, Target("mu", Fraction(mu))),), why)
         session.ledger.close()
-        transport = httpx.HTTPTransport(uds=str(self.socket))
+        transport = httpx.HTTPTransport(uds=str(self.socket), verify=False)
         headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
         with httpx.Client(transport=transport, base_url="http://localhost", timeout=LIMIT) as client:
             body = encode_envelope(Envelope(secrets.token_hex(8), call))

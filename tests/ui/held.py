@@ -7,17 +7,17 @@ has a session of its own and ends with an orderly server alone, and no key and n
 
 from __future__ import annotations
 
+import multiprocessing
 import os
+import signal
 import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
-from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
 
-from kernels import Kernel
 from ui.server import TOKEN
 from waiting import wait_until
 
@@ -41,11 +41,6 @@ signal.pause()
 FORGOTTEN: list[subprocess.Popen[bytes]] = []
 
 
-def say_nothing(pipe: Connection) -> None:
-    pipe.send("ready")
-    pipe.recv()
-
-
 @pytest.fixture
 def server_with_kernel(request: pytest.FixtureRequest) -> Iterator[None]:
     if JUPYTER in os.environ:
@@ -63,13 +58,13 @@ def server_with_kernel(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.mark.usefixtures("server_with_kernel")
 def test_that_is_held() -> None:
-    kernel = Kernel(say_nothing)
-    assert kernel.hear() == "ready"
+    process = multiprocessing.get_context("forkserver").Process(target=signal.pause)
+    process.start()
     folder = Path(os.environ[HELD])
     (folder / "up").touch()
     wait_until((folder / "go on").exists, "the word to go on")
-    kernel.kill()
-    kernel.end()
+    process.kill()
+    process.join()
     if (folder / "leave").exists():
         FORGOTTEN.append(
             subprocess.Popen([sys.executable, "-c", "import time; time.sleep(10**6)  # a forgotten process"])

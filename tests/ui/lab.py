@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +13,7 @@ from typing import Any
 
 from playwright.sync_api import Locator, Page, expect
 
-from forked_commands import run_code
+from forked import Forked, python
 from ui.console import Console, keep_picture
 from ui.server import TOKEN
 from waiting import LIMIT_MS
@@ -235,7 +236,7 @@ class Lab:
 
     def run_elsewhere(self, *code: str) -> None:
         """Run code in another process, in the folder that the Lab shows."""
-        run_code(self.files, "\n".join(code))
+        assert Forked(python, str(self.files), os.devnull, "-c", "\n".join(code)).end() == 0
 
     def open_folds(self) -> None:
         """Unfold whatever is folded away in the panel and below the cells."""

@@ -112,6 +112,7 @@ def running_lab(
         OPENS,
         # The tests reach into the page through `jupyterapp`.
         *("--LabApp.expose_app_in_browser=True", "--JupyterNotebookApp.expose_app_in_browser=True"),
+        "--LanguageServerManager.autodetect=False",  # to look for them starts npm
         # Ports that are free when a kernel is given them may be another program's when it starts.
         "--KernelManager.transport=ipc",
         *("--LabApp.extension_manager=readonly", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 from playwright.sync_api import expect
 
 from dpnb.service.access.tokens import new_token
-from forked_commands import Command
+from forked import Forked, python
 from ui.conftest import CELL
 from ui.lab import Lab
 from ui.test_picker import picker, released
@@ -38,8 +39,9 @@ class DividedService(Service):
         """Type a command of the curator's."""
         address = f"unix://{self.socket}"
         variables = {"DPNB_SERVICE": address, "DPNB_TOKEN": self._curator}
-        typed = Command(self.settings.parent, command, address, "rand-hie", *arguments, variables=variables)
-        shown = typed.output.read()
+        words = ("-m", "dpnb", command, address, "rand-hie", *arguments)
+        typed = Forked(python, str(self.settings.parent), os.devnull, *words, variables=variables)
+        shown = typed.stdout.read()
         assert typed.end() == 0, shown
         return shown
 

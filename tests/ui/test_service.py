@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ import statsmodels
 from playwright.sync_api import expect
 
 from dpnb.service.access.tokens import new_token
-from forked_commands import Command
+from forked import Forked, python
 from ui.conftest import CELL, EXAMPLES
 from ui.lab import Lab, expect_reading
 from ui.test_connection import connections
@@ -35,18 +36,19 @@ class Service:
             f'[tables.rand-hie]\ndeclaration = "rand-hie.toml"\ndata = "{DATA}"\n',
             encoding="utf-8",
         )
-        self._served: Command | None = None
+        self._served: Forked | None = None
         self.token = new_token(folder / "tokens.json", "ana")
 
     def start(self) -> None:
         """Start it, and wait until it listens."""
-        self._served = Command(self.settings.parent, "serve")
+        self._served = Forked(python, str(self.settings.parent), os.devnull, "-m", "dpnb", "serve")
         wait_until(self.socket.exists, "the socket of the service")
 
     def stop(self) -> None:
         """Stop it as a curator does."""
         if self._served is not None:
-            self._served.stop()
+            self._served.terminate()
+            self._served.end()
             self._served = None
 
 

@@ -1,14 +1,21 @@
-"""Services as processes that are forked from one which has imported the slow parts, in place of `subprocess.Popen`."""
+"""Services and commands as processes that are forked from one which has imported the slow parts.
+
+`Forked` stands in for `subprocess.Popen`. To import what a command needs takes a second of a core, and most commands
+take little more; that they import it themselves is shown where they are started as a terminal does.
+"""
 
 from __future__ import annotations
 
 import os
 import resource
+import runpy
 import signal
+import sys
 from collections.abc import Callable, Mapping
 from multiprocessing.connection import Connection
 
 from kernels import CONTEXT
+from waiting import LIMIT
 
 
 def _run(work: Callable[..., int], output: Connection, files: int, variables: Mapping[str, str], *given: str) -> int:
@@ -21,12 +28,33 @@ def _run(work: Callable[..., int], output: Connection, files: int, variables: Ma
     raise SystemExit(work(*given))
 
 
+def python(folder: str, errors: str, *arguments: str) -> int:
+    """What Python does with these arguments in a folder; what it writes to stderr goes to a file."""
+    os.chdir(folder)
+    with open(errors, "w") as file:
+        os.dup2(file.fileno(), 2)
+    sys.path.insert(0, folder)
+    option, *sys.argv = arguments if arguments[0] in ("-m", "-c") else ("", *arguments)
+    if option == "-m":
+        sys.modules.pop(f"{sys.argv[0]}.__main__", None)  # as it is before a module is run
+        runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+    elif option == "-c":
+        exec(sys.argv[0], {"__name__": "__main__"})
+    else:
+        runpy.run_path(sys.argv[0], run_name="__main__")
+    return 0
+
+
 class Forked:
     """A process that runs ``work(*given)``, which returns its exit code."""
 
-    def __init__(self, work: Callable[..., int], *given: str, files: int = 1024) -> None:
+    def __init__(
+        self, work: Callable[..., int], *given: str, files: int = 1024, variables: Mapping[str, str] | None = None
+    ) -> None:
         output, theirs = CONTEXT.Pipe(duplex=False)
-        self._process = CONTEXT.Process(target=_run, args=(work, theirs, files, dict(os.environ), *given))
+        self._process = CONTEXT.Process(
+            target=_run, args=(work, theirs, files, {**os.environ, **(variables or {})}, *given)
+        )
         self._process.start()
         theirs.close()
         with output:
@@ -53,6 +81,12 @@ class Forked:
     def kill(self) -> None:
         """Kill -9."""
         self.send_signal(signal.SIGKILL)
+
+    def end(self) -> int | None:
+        """Wait for its end, and give its exit code; None if it has not ended in time."""
+        code = self.wait(LIMIT)
+        self.close()
+        return code
 
     def close(self) -> None:
         """Kill it, if it is still there, and wait for its end."""
