@@ -34,7 +34,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
     }
-    session = clusters.spark("local-cluster[2,1,1024]", settings)
+    session = clusters.spark("local-cluster[1,2,1024]", settings, tmp_path_factory.mktemp("installed"))
     yield session
     session.stop()
 
