@@ -19,7 +19,7 @@ import msgspec
 from msgspec import inspect as shapes
 
 FOLDER = Path(__file__).parents[1] / "labextension" / "src" / "protocol"
-MODULES = ("glossary", "timeline", "connection", "snapshot", "picker", "messages", "curation", "cockpit")
+MODULES = ("glossary", "snapshot", "messages", "curation")
 WIDTH = 120
 FIELD = re.compile(r"^((?:    # .*\n)*)    (\w+): [^#\n]+(?:# (.*))?$", re.MULTILINE)
 """A field with the comment above it or after it, which the interface has too."""

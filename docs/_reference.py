@@ -26,13 +26,11 @@ from dpnb.__main__ import _parser
 from dpnb.accounting.filters import FILTERS, SumFilter, UnboundedFilter
 from dpnb.accounting.individual import WorstCaseFilter
 from dpnb.frame.columns.column_expr import ColumnExpr
-from dpnb.frame.columns.column_methods import ColumnMethods
-from dpnb.frame.columns.named_operators import NamedOperators
+from dpnb.frame.columns.column_methods import ColumnMethods, NamedOperators
 from dpnb.frame.columns.series import GroupedSeries
 from dpnb.results.disclosure.report import report_schema
 from dpnb.session.declaration import COLUMN_TYPES
-from dpnb.session.toml_file import NOT_STATED
-from dpnb.session.values_file import VALUES_FILE
+from dpnb.session.toml_file import NOT_STATED, VALUES_FILE
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx

@@ -13,7 +13,7 @@ from dpnb.query.largest_groups import LargestGroups
 from dpnb.query.query import Query
 from dpnb.remote.connect import connect
 from dpnb.results.answer import Answer
-from dpnb.results.disclosure.stated import StatementText
+from dpnb.results.disclosure.parts import StatementText
 from dpnb.results.preview import Preview
 from dpnb.schema import Bounded, Categories, Dates, Text
 from dpnb.session import Session

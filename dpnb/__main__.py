@@ -19,7 +19,7 @@ from dpnb.curator.statement_text import statement_text
 from dpnb.errors import CheckError, DpnbError, InvalidValueError
 from dpnb.remote.commands import add_commands
 from dpnb.service.access.tokens import ROLES
-from dpnb.service.commands import list_tokens, make_token, revoke, run_service
+from dpnb.service.server import list_tokens, make_token, revoke, run_service
 from dpnb.service.snapshots import take_next
 from dpnb.session.backup import back_up
 from dpnb.session.disclosure.together import SAME_UNIT, SET_BEFOREHAND, write_sum

@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 
 from dpnb._plan.constants import constant
-from dpnb._plan.suggestions import closest
+from dpnb._plan.unreleased import closest
 from dpnb.accounting.exact import Number, decimal_down, exact, positive, shown
 from dpnb.errors import InvalidValueError, RequestError
 from dpnb.schema import Key

@@ -77,7 +77,7 @@ def read_table(
     >>> table.to_dict("list")
     {'person': ['007', '7'], 'age': ['41', None], 'weight': ['70.5', '81.0']}
     """
-    from dpnb._sources.reading import read_tables  # imported when first used, since it imports pandas
+    from dpnb._sources.formats import read_tables  # imported when first used, since it imports pandas
 
     place: object = source
     if not isinstance(place, str | os.PathLike) or not isinstance(os.fspath(place), str):

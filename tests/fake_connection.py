@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dpnb._core.execution.protocol import Connection
+from dpnb._core.execution.executor import Connection
 
 LOST = "out of date since 14:02: the service cannot be reached; reconnecting"
 CURRENT = "up to date"

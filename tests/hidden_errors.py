@@ -17,7 +17,7 @@ LOG = "DPNB_TEST_HIDDEN_ERRORS"
 
 def keep(*_: object) -> None:
     """Log what `run_guarded` catches, from the next call on; does nothing before dpnb is imported, or if done."""
-    guard = sys.modules.get("dpnb._backends.guard")
+    guard = sys.modules.get("dpnb._backends.worker_thread")
     if guard is None or hasattr(guard, "hidden"):
         return
     namespace: dict[str, Any] = vars(guard)

@@ -20,8 +20,9 @@ from mpmath import libmp
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from dpnb.accounting.doubles import MARGIN
-from dpnb.mechanisms import gaussian, partition_selection
+from dpnb.accounting.exact import MARGIN
+from dpnb.mechanisms import gaussian
+from dpnb.mechanisms import selection as partition_selection
 
 Floats = NDArray[np.float64]
 Inverse = Callable[[Floats], Floats]

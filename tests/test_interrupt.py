@@ -24,7 +24,7 @@ import dpnb
 from dpnb import progress
 from dpnb import progress as clock
 from dpnb._backends.memory import memory_backend
-from dpnb._backends.memory.join_pairs import JoinedRows
+from dpnb._backends.memory.memory_backend import JoinedRows
 from dpnb._backends.memory.prepare import prepared_table
 from dpnb._core import registry
 from dpnb._core.execution import executor, releases

@@ -192,7 +192,7 @@ def test_an_example_is_of_the_class_and_the_name_that_the_page_describes() -> No
     assert ".div(" not in shown("dpnb.Series", "divide")
     assert "GDPFilter" in shown("dpnb.accounting.GDPFilter", "step")
     assert ">>>" not in shown("dpnb.accounting.RDPFilter", "step")
-    assert ">>>" not in shown("dpnb.interactive.partition.Partition", "close")
+    assert ">>>" not in shown("dpnb.interactive.sub_session.Partition", "close")
 
 
 def test_tables_are_made_of_what_the_code_reads() -> None:
@@ -228,7 +228,7 @@ def test_the_page_of_the_service_has_every_key_and_limit() -> None:
     from dpnb.service.configuration.ports import Certificate, PortAddress
     from dpnb.service.configuration.reading import keys_of
     from dpnb.service.configuration.settings import SERVICE_KEYS, TABLE_KEYS, HubSettings, Limits
-    from dpnb.wire import limits
+    from dpnb.wire import amounts as limits
 
     structs = (Certificate, PortAddress, HubSettings, Limits, PartSettings)
     keys = (*SERVICE_KEYS, *TABLE_KEYS, *keys_of(*structs))

@@ -28,13 +28,13 @@ from dpnb._backends.column_types import (
     unit_kind,
 )
 from dpnb._backends.dask import DaskBackend
-from dpnb._backends.guard import isolated_numeric_settings, run_guarded
 from dpnb._backends.lazy.engines import ENGINES
 from dpnb._backends.lazy.engines.ibis import engine_of
 from dpnb._backends.lazy.lazy_backend import LazyBackend
 from dpnb._backends.memory.memory_backend import MemoryBackend
 from dpnb._backends.memory.prepare.prepared_table import READING_FAILED
 from dpnb._backends.protocol import Groups, Schemas, TableBackend, UnitBudgets, Units
+from dpnb._backends.worker_thread import isolated_numeric_settings, run_guarded
 from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb.errors import DpnbError, SchemaError
 from dpnb.schema import Added

@@ -36,10 +36,10 @@ import msgspec
 import narwhals as nw
 from narwhals.dependencies import is_pandas_dataframe, is_polars_dataframe, is_polars_lazyframe, is_pyarrow_table
 
-from dpnb._backends.guard import isolated_numeric_settings
+from dpnb._backends.worker_thread import isolated_numeric_settings
 from dpnb._plan.constants import values_of
 from dpnb._plan.privacy_unit import PrivacyUnit
-from dpnb._plan.suggestions import closest
+from dpnb._plan.unreleased import closest
 from dpnb.errors import SchemaError
 from dpnb.schema import Bounded, Categories, ColumnType, Dates, Schema
 from dpnb.times import UTC_ZONE, named_zone

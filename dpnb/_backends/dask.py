@@ -21,7 +21,6 @@ import narwhals as nw
 import numpy as np
 
 from dpnb._backends.column_types import refuse_absent
-from dpnb._backends.guard import isolated_numeric_settings, run_guarded
 from dpnb._backends.memory.group_discovery import merged
 from dpnb._backends.memory.memory_backend import MemoryBackend
 from dpnb._backends.memory.prepare.columns import column_of
@@ -30,7 +29,13 @@ from dpnb._backends.memory.prepare.unit_ids import assign_unit_ids, unit_labels
 from dpnb._backends.protocol import Groups, Schemas, Units
 from dpnb._backends.quiet import run_silently
 from dpnb._backends.unit_vectors import Sums, added
-from dpnb._backends.worker_thread import BackgroundRunner, is_stopped, refuse_stopped
+from dpnb._backends.worker_thread import (
+    BackgroundRunner,
+    is_stopped,
+    isolated_numeric_settings,
+    refuse_stopped,
+    run_guarded,
+)
 from dpnb._compile.linear import LinearQuery
 from dpnb._plan.join import schema_of
 from dpnb._plan.measurements import Discovery

@@ -284,7 +284,7 @@ class SourceResolver(NotCopyable, ABC, Generic[R]):
     """Tables of one backend, and what is made of them: joins, parts, rows per unit, and values within a unit.
 
     Those that were used last are kept.  A join holds no rows: it is a plan of the engine, or
-    `dpnb._backends.memory.join_pairs.JoinedRows`.
+    `dpnb._backends.memory.memory_backend.JoinedRows`.
     """
 
     def __init__(self, tables: Mapping[str, R], schemas: Schemas, units: Units) -> None:

@@ -10,7 +10,7 @@ wide bounds almost all rows can be in one leaf.  Here, unless equal leaves are a
 far from 0 all leaves have one width w; nearer than `STEPS` w the width is halved with each halving of the distance from
 0, so that a leaf is at most 1/`STEPS` of the numbers in it; and nearest to 0 the leaves are equal again.  This is a
 symmetric logarithm in straight pieces, and it loses at most a factor of three far from 0 against equal leaves.  The
-bins of a bounds finder (`dpnb._plan.bounds_grid`) are read by people, so these are decimal and few.
+bins of a bounds finder (`dpnb._plan.constants`) are read by people, so these are decimal and few.
 
 All edges are doubles, and every engine finds the same leaf, without a logarithm.  In a piece that begins, on the side
 of 0, at s, a number x is in leaf ``floor((x - s) / width)``.  There s and x are multiples of the last digit of x, for s

@@ -12,18 +12,15 @@ from collections.abc import Callable
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.grant import Grant
 from dpnb._core.accountant.tree import Launch, partition_of
-from dpnb._core.batches import BatchPipeline
-from dpnb._core.execution.batches import BatchKind
-from dpnb._core.execution.executor import Executor, LocalExecutor, RemoteExecutor
-from dpnb._core.execution.protocol import Connection, RemoteCalls
-from dpnb._core.execution.releases import ReleaseKind
+from dpnb._core.batches import BatchPipeline, SelectionPipeline
+from dpnb._core.execution.executor import Connection, Executor, LocalExecutor, RemoteCalls, RemoteExecutor
+from dpnb._core.execution.releases import BatchKind, ReleaseKind
 from dpnb._core.execution.selections import SelectionKind
 from dpnb._core.history.log import RequestLog
 from dpnb._core.history.words import AnswerReader
 from dpnb._core.pricing.pricer import QueryPricer
 from dpnb._core.pricing.public_knowledge import PublicSizes
 from dpnb._core.releases import ReleasePipeline
-from dpnb._core.selections import SelectionPipeline
 from dpnb._core.tables import PrivateTables
 from dpnb._core.unit_budgets import IndividualAccounting
 from dpnb._plan.checks import check_view

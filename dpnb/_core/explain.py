@@ -1,4 +1,10 @@
-"""Explanations in words: the guarantee and the budget of a session, and the first steps."""
+"""Explanations in words: the guarantee, the budget and the units of a session, and the first steps.
+
+Which units take part, in words, under individual accounting: a function of the ledger alone.
+
+Public are the worst case, a unit that every query affects in full, and what it implies for all units.  Which units are
+excluded, how many, and whether there are any, is private.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +12,63 @@ import math
 from fractions import Fraction
 from typing import Any
 
-from dpnb._core.accountant import participation
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.core import SessionCore
-from dpnb._core.history.cost_text import cost_text
+from dpnb._core.history.words import cost_text
 from dpnb.accounting.budget import Budget
-from dpnb.accounting.doubles import MARGIN
-from dpnb.accounting.exact import binary_up, decimal_up, display_up, exact
+from dpnb.accounting.exact import MARGIN, binary_up, decimal_up, display_up, exact
+from dpnb.accounting.filters import Filter
 from dpnb.accounting.guarantee import PrivacyGuarantee, display_bound
 from dpnb.errors import printable
 from dpnb.render.numbers import format_percent_down, format_percent_up
 from dpnb.results.display import Explanation
 from dpnb.schema import Bounded, Categories
+
+WORST_CASE = "Worst case"
+"""Label of the filter's gauge."""
+
+
+def participation_description(account: Accountant) -> str | None:
+    """Which units take part in past and further queries; None under worst-case accounting."""
+    filter_, last = account.root.filter, account.root.last_loss
+    if not filter_.is_individual:
+        return None
+    each = "Each unit pays only for the queries that use its data, and what it has paid is private."
+    first = account.first_exclusion
+    if first is not None:
+        until = f"up to request {first - 1}" if first > 1 else "in no request"
+        return (
+            f"Every unit certainly took part {until}. Since then, units that cannot pay for a query may be excluded "
+            f"from it; which, how many, and whether there are any is private. Queries can continue: answers are about "
+            f"the units that take part. {each}"
+        )
+    if last is None:
+        return f"Every unit certainly takes part in all queries that the worst case still covers. {each}"
+    times = filter_.max_repetitions(account.guarantee.to_filter_loss(last))
+    more = "no further query" if not times else f"{times:,} more quer{'ies' if times != 1 else 'y'}"
+    return (
+        f"Every unit certainly took part so far, and takes part in {more} like the last one. After that, units that "
+        f"cannot pay for a query may be excluded from it; which and how many is private. {each}"
+    )
+
+
+def remaining_description(account: Accountant) -> str | None:
+    """The remaining budget, for the gauge; None under worst-case accounting."""
+    if not account.individual:
+        return None
+    if account.first_exclusion is not None:
+        return "some units may be excluded"
+    return f"{format_percent_down(account.filter.headroom)} left for every unit"
+
+
+def filter_description(filter_: Filter) -> str:
+    """What the filter does, for `explain`."""
+    return (
+        f"for each unit separately; {format_percent_down(filter_.headroom)} is left for a unit that every query "
+        "affects in full. It refuses nothing: a unit that cannot pay for a query is excluded from it, before anything "
+        "is released"
+    )
+
 
 NOTHING_REFUSED = (
     "There is none: no query is refused for its cost, and every charge is recorded ({}). Odometers report the privacy "
@@ -44,7 +95,7 @@ def of_session(core: SessionCore, spent: str, mechanisms: list[dict[str, Any]]) 
         ("the filter", _enforcement(account, spent) if guarantee.has_budget else NOTHING_REFUSED.format(spent)),
     ]
     facts.append(("the table", describe_engine(core.tables.engine)))
-    takes_part = participation.participation_description(account)
+    takes_part = participation_description(account)
     if takes_part is not None:
         facts.append(("participation", takes_part))
     reading = account.paused
@@ -97,7 +148,7 @@ def _enforcement(account: Accountant, spent: str) -> str:
         "any query that exceeds the budget, before any row is read, and a refusal costs nothing."
     )
     if filter_.is_individual:
-        enforcement = f"It does so {participation.filter_description(filter_)}. Spent at most: {spent}."
+        enforcement = f"It does so {filter_description(filter_)}. Spent at most: {spent}."
     return f"{filter_.label} enforces the guarantee ({filter_.theorem}). {enforcement}"
 
 

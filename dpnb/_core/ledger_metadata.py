@@ -19,12 +19,11 @@ from msgspec.structs import replace
 from dpnb._backends.reading import READING, USUAL, Reading
 from dpnb._core.tables import PrivateTables
 from dpnb._plan.privacy_unit import PrivacyUnit
-from dpnb.accounting.budget import Budget
+from dpnb.accounting.budget import Budget, NoBudget, budget_from_json
 from dpnb.accounting.individual import OnExhausted
-from dpnb.accounting.no_budget import NoBudget, budget_from_json
 from dpnb.errors import LedgerError
 from dpnb.ledger.declared import ADDED, OF_VERSION, STATED, added_to
-from dpnb.results.disclosure.stated import Stated
+from dpnb.results.disclosure.parts import Stated
 from dpnb.schema import Categories, ColumnType, Key, Schema
 from dpnb.times import END_OF_DAY
 

@@ -15,11 +15,9 @@ from typing import Any
 from dpnb._backends import StorageType, doubtful_types, storage_types_of, undeclared_zones
 from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb._target import refuse_long
-from dpnb.accounting.budget import Budget, checked_budget
-from dpnb.accounting.doubles import LEAST_FAILURE
-from dpnb.accounting.exact import Number, decimal_down, positive, shown, to_text
+from dpnb.accounting.budget import Budget, NoBudget, checked_budget
+from dpnb.accounting.exact import LEAST_FAILURE, Number, decimal_down, positive, shown, to_text
 from dpnb.accounting.guarantee import NO_FILTER
-from dpnb.accounting.no_budget import NoBudget
 from dpnb.errors import InvalidValueError, PlanError, SchemaError, SchemaWarning
 from dpnb.schema import Schema, Text, encodable, whole_number
 

@@ -18,8 +18,7 @@ import numpy as np
 
 from dpnb._compile.marginals import Floats, Levels, Marginals
 from dpnb._compile.workload import complete_rows_of, levels_of, refuse_different_vectors, refuse_not_additive
-from dpnb._core.pricing.batch_observations import ascending, rows_of_batch
-from dpnb._core.pricing.query_state import batch_table_of, plan_of, request_of
+from dpnb._core.pricing.query_state import ascending, batch_table_of, plan_of, request_of, rows_of_batch
 from dpnb._core.releases import ReleasePipeline
 from dpnb._plan.identity import query_key
 from dpnb._plan.measurements import AnyView, BoundsView, Proportions

@@ -15,7 +15,7 @@ from dpnb._backends.protocol import FIELDS_AS_TEXTS
 from dpnb.errors import InvalidValueError
 from dpnb.ledger import Ledger
 from dpnb.ledger.charge import DECLARED, TABLE_FILES, digest
-from dpnb.ledger.node import UNCOUNTED
+from dpnb.ledger.origin import UNCOUNTED
 
 
 def was_read_as_texts(ledger: Ledger, version: str) -> bool:

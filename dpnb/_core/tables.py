@@ -10,9 +10,9 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from dpnb._backends import TableBackend, opened
-from dpnb._backends.guard import run_guarded
 from dpnb._backends.memory.prepare.prepared_table import READING_FAILED
 from dpnb._backends.reading import READING, USUAL, Reading, Wanted
+from dpnb._backends.worker_thread import run_guarded
 from dpnb._compile import LinearQuery, linear_query
 from dpnb._compile.within import check_windows
 from dpnb._compile.work import LOCAL_LIMITS, Work, work_of

@@ -10,7 +10,7 @@ must be refused before.
 
 from __future__ import annotations
 
-from dpnb._plan.bounds_grid import bounds_grid
+from dpnb._plan.constants import bounds_grid
 from dpnb._plan.expressions.dtypes import Boolean, Categorical, Duration, String, Timestamp
 from dpnb._plan.expressions.nodes import Cut, Expression, Seconds
 from dpnb._plan.expressions.rules import dtype_of, numeric_dtype_of, public_key_count, public_keys_of

@@ -8,9 +8,61 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
-from dpnb._protocol.connection import ConnectionSnapshot
-from dpnb._protocol.timeline import TimelineChart
 from dpnb._protocol.types import NonNegative, Proportion, Record
+
+OUT_OF_DATE: Final = "out-of-date"
+"""Id of the explanation of a `connection` that is not current."""
+
+
+class ConnectionSnapshot(Record, frozen=True):
+    """The connection of a session to the service that has its table."""
+
+    where: str  # Where the table is, in words, for example "on the curator's server, https://dp.example.org".
+    # Whether the figures of the session include everything that the service has charged, as far as is known.
+    is_current: bool
+    text: str  # The state in words: "up to date", or since when and why it is not, and what happens next.
+
+
+class BudgetAxis(Record, frozen=True):
+    """The part of a timeline that shows the budget."""
+
+    label: str
+    text: str  # More about it in words; may be empty.
+
+
+class OdometerAxis(Record, frozen=True):
+    """The part of a timeline that shows the odometers."""
+
+    label: str
+    # The value at which the scale ends, unless a curve exceeds it; None where the curves alone determine the scale.
+    end: float | None
+    text: str  # What the scale and the curves mean.
+
+
+class Curve(Record, frozen=True):
+    """One odometer of a timeline."""
+
+    id: str  # Stable name, unique within a timeline.
+    label: str
+
+
+class TimelinePoint(Record, frozen=True):
+    """The state of a session at one moment."""
+
+    id: NonNegative  # Number of the last request before this moment; 0 is before the first request.
+    spent: Proportion | None  # Fraction of the budget that was spent; None without a budget, for all points.
+    bounds: list[float | None]  # What each curve reported, in the order of the curves; None where it reported nothing.
+    text: str  # The request in words.
+
+
+class TimelineChart(Record, frozen=True):
+    """The budget and the odometers from request to request; thinned by the kernel, so not every request has a point."""
+
+    budget: BudgetAxis
+    odometers: OdometerAxis
+    curves: list[Curve]
+    points: list[TimelinePoint]  # Oldest first; each has one bound for every curve.
+
 
 VERSION: Final = 12
 """Of the snapshot; raised when a field is renamed, removed or changes its meaning."""

@@ -45,7 +45,7 @@ A filter or an odometer is a small frozen state: `step` returns the next state a
 Where a printed theorem does not hold, the corrected form is used and its docstring says why.
 """
 
-from dpnb.accounting.budget import Budget
+from dpnb.accounting.budget import Budget, NoBudget
 from dpnb.accounting.convert import convert, group_privacy
 from dpnb.accounting.filters import (
     ApproxDPFilter,
@@ -73,7 +73,6 @@ from dpnb.accounting.losses import (
     Repeated,
     loss_from_json,
 )
-from dpnb.accounting.no_budget import NoBudget
 from dpnb.accounting.odometers import (
     ApproxDPAccumulator,
     BasicOdometer,

@@ -11,7 +11,7 @@ ZCDP            GDP (Bun and Steinke 2016, Prop. 1.6), PureDP, ApproxDP, Pointwi
 GDP             PureDP, ApproxDP, PointwiseDP (randomised response lies above the curve of its mu)
 RDP             GDP, ZCDP, PureDP, ApproxDP, PointwiseDP, and RDP of other orders ((a - 1) D_a is convex in a);
                 a delta stays a delta, since one decomposition serves all orders
-ZCDP, RDP       BoundedRange: the largest divergences (:mod:`dpnb.accounting.conversions.bounded_range`)
+ZCDP, RDP       BoundedRange: the largest divergences (:mod:`dpnb.accounting.conversions.renyi`)
 GDP             BoundedRange: the mu of range/2 in pure DP (:mod:`dpnb.accounting.conversions.pure`)
 PureDP          ApproxDP and PointwiseDP without a delta
 ZCDP, GDP, RDP  PureGDP: the sum of what its two mechanisms convert to; Repeated: `count` times what one converts to

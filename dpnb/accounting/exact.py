@@ -1,4 +1,4 @@
-"""Exact numbers: what a float means, and how to convert to doubles without under-counting.
+"""Exact numbers, their conversion to doubles without under-counting, formulas in doubles, and frozen values.
 
 Losses and budgets are exact rationals.  A float argument was written by a person, so it *means* the shortest
 decimal that denotes it: ``0.1`` is 1/10, and ten of them are 1.  The conversion to doubles has two conventions:
@@ -26,7 +26,7 @@ from collections.abc import Callable
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -283,3 +283,60 @@ def of_budget(name: str, spent: float, budget: float) -> str:
         if float(used) <= float(whole):
             return f"{name} {used} of {whole}"
     return f"{name} {display_up(spent)}, all of it"
+
+
+MARGIN = 1 + 2.0**-45
+"""A formula of some twenty double operations and elementary functions, times this, is not below its exact value.
+
+Each is within 2 units of 2^-53 and none of them amplifies (logarithms of small numbers go through log1p and expm1), so
+that together they are off by less than 2^-47.
+"""
+LEAST_FAILURE = Fraction(1, 10**300)
+"""The smallest delta that the formulas in doubles accept."""
+
+
+def failure_probability(delta: Number, *, name: str = "delta", example: str = "1e-6") -> Fraction:
+    """A delta or alpha in [1e-300, 1) as an exact number."""
+    number = exact(delta, name=name)
+    if not LEAST_FAILURE <= number < 1:
+        raise InvalidValueError(
+            f"{name} must be at least 1e-300 and below 1, got {shown(delta)}; give for example {example}"
+        )
+    return number
+
+
+def order_in_doubles(order: Number) -> Fraction:
+    """A Renyi order as an exact number.
+
+    It must be at most 1e300, and so far above 1 that doubles can show the difference.
+    """
+    number = exact(order, name="order")
+    if not Fraction(1, 10**300) <= number - 1 <= 10**300:
+        raise InvalidValueError(
+            f"order must be greater than 1 and at most 1e300, got {shown(order)}; give for example 2"
+        )
+    return number
+
+
+@lru_cache(maxsize=1024)  # each odometer has one delta
+def log_inverse(delta: Fraction) -> float:
+    """log(1/delta), within two units in the last place, for delta in (0, 1)."""
+    # Near 1 the significant digits are in 1 - delta.
+    if 2 * delta > 1:
+        return -math.log1p(-binary_up(1 - delta))
+    return -math.log(binary_down(delta))
+
+
+class Frozen:
+    """Base class of frozen dataclasses with a custom constructor (``init=False``), and of states with a next state."""
+
+    def _set(self, **values: object) -> None:
+        """Set the fields, in a constructor."""
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    def _changed(self, **changes: object) -> Self:
+        """A copy with some fields changed, without the checks of the constructor."""
+        new = object.__new__(type(self))
+        new.__dict__.update(self.__dict__, **changes)
+        return new

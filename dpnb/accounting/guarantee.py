@@ -25,14 +25,13 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal
 
-from dpnb.accounting.budget import Budget
+from dpnb.accounting.budget import Budget, NoBudget
 from dpnb.accounting.convert import convert
 from dpnb.accounting.exact import decimal_sqrt_down, decimal_up, display_up, exact, from_text, shown, to_text
 from dpnb.accounting.filters import FILTERS, Filter, UnboundedFilter
 from dpnb.accounting.individual import worst_case_filter
 from dpnb.accounting.losses import GDP, ZCDP, Loss, PureDP, PureGDP, loss_from_json
 from dpnb.accounting.losses.gaussian import is_gaussian
-from dpnb.accounting.no_budget import NoBudget
 from dpnb.errors import InvalidValueError, LedgerError, RequestError
 
 FilterName = Literal["gdp", "zcdp", "rdp", "approx-dp", "rogers", "basic"]

@@ -26,8 +26,8 @@ from dpnb.accounting.losses.gaussian import as_amount
 from dpnb.accounting.partition_cost import NO_PARTS, PartRef, PartSums
 from dpnb.ledger import Charge
 from dpnb.ledger.charge import LAUNCH, SELECTION
-from dpnb.mechanisms.calibration import sigma_for
-from dpnb.mechanisms.permute_and_flip import PermuteAndFlip
+from dpnb.mechanisms.gaussian import sigma_for
+from dpnb.mechanisms.selection import PermuteAndFlip
 
 ROUNDING = 1 + Fraction(1, 2**40)
 """What a launch is charged is rounded up, relatively by less than this."""

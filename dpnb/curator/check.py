@@ -19,7 +19,7 @@ from dpnb._core.ledger_metadata import MOCK_DATA
 from dpnb._core.options import checked_sampled, ledger_path
 from dpnb._core.tables import PrivateTables, UnreadTables
 from dpnb._plan.privacy_unit import PrivacyUnit
-from dpnb._sources.reading import read_tables
+from dpnb._sources.formats import read_tables
 from dpnb._sources.source import sources_of
 from dpnb.curator.check_advice import (
     CheckAdvice,

@@ -15,13 +15,13 @@ from dpnb._backends.column_types import SHOWN, StorageType, matches, remedy
 from dpnb._backends.reading import USUAL
 from dpnb._backends.source_table import TextTable
 from dpnb._plan.privacy_unit import PrivacyUnit
-from dpnb._sources.dialect import probable_reading
 from dpnb._sources.source import DataSource
+from dpnb._sources.text_file import probable_reading
 from dpnb.curator.tally import ColumnSummary, UnitSummary, values_that_count
 from dpnb.errors import SchemaError
 from dpnb.schema import Bounded, Categories, ColumnType, Dates, Key, Text
+from dpnb.session.backup import was_served
 from dpnb.session.declaration import Declaration
-from dpnb.session.table_contents import was_served
 from dpnb.times import END_OF_DAY, UTC_ZONE, is_utc
 
 MANY = Fraction(1, 20)

@@ -24,7 +24,7 @@ from dpnb.render.report_page import data_in
 from dpnb.results.disclosure.parts import ReportedRelease
 from dpnb.results.disclosure.report import Report
 from dpnb.session.disclosure.building import build, report_of, rows_for, written_now
-from dpnb.session.disclosure.division import StatementScope
+from dpnb.session.disclosure.requests import StatementScope
 
 # --- the disclosure statement of a ledger that no session has open ----------------------------------------------------
 

@@ -24,10 +24,9 @@ from dpnb._backends.column_types import declared_type, zone_of_column
 from dpnb._backends.memory.prepare.values import floats, seconds
 from dpnb._backends.reading import USUAL, Reading, Wanted
 from dpnb._backends.source_table import SourceTable, TextTable
-from dpnb._sources.dialect import probable_reading
-from dpnb._sources.reading import read_tables
+from dpnb._sources.formats import read_tables
 from dpnb._sources.source import DataSource, named_source
-from dpnb._sources.text_file import iso_dates, with_point
+from dpnb._sources.text_file import iso_dates, probable_reading, with_point
 from dpnb.curator.check import FROM_ROWS
 from dpnb.curator.draft_toml import ColumnKind, ProbableType, can_declare, draft_toml, is_probable
 from dpnb.curator.kernel import refuse_in_kernel

@@ -5,7 +5,7 @@ that is not charged; a service for several persons shows each of them only their
 session, from the table and the ledger alone; the ledger is read and never written.
 
 After each query the statement has a bound on what the person has lost until then, by the tracker of Feldman and Zrnic
-2021, Algorithm 5 (:mod:`dpnb.accounting.individual.unit_tracker`), and beside it the public worst case.  No session
+2021, Algorithm 5 (:mod:`dpnb.accounting.individual.worst_case`), and beside it the public worst case.  No session
 computes the tracker, and nothing of it is stored: it exists only here.
 
 A unit is found by its value in the privacy unit's column, never by the portable integer derived from the value, which
@@ -27,15 +27,15 @@ import msgspec
 from dpnb._backends.memory.prepare.prepared_table import units_named
 from dpnb._backends.memory.prepare.values import time_name
 from dpnb._core.accountant.accountant import Accountant
-from dpnb._core.history import launch_text
 from dpnb._core.history.log import gdp_of
+from dpnb._core.history.words import row_in_words
 from dpnb._core.ledger_metadata import LedgerMetadata
 from dpnb._core.pricing.query_state import plan_of, request_of
 from dpnb._core.source_files import was_read_as_texts
 from dpnb._core.tables import PrivateTables, UnreadTables
 from dpnb._core.unit_budgets import IndividualAccounting, Participation, UnitChargeRecord
 from dpnb._plan.plan import describe_plan
-from dpnb._sources.reading import read_tables
+from dpnb._sources.formats import read_tables
 from dpnb._sources.source import sources_of
 from dpnb.accounting.individual import OnExhausted, UnitTracker
 from dpnb.curator.kernel import refuse_in_kernel
@@ -277,7 +277,7 @@ def _entries(paid: list[tuple[UnitChargeRecord, Accountant]], budget: Fraction) 
 def _entry(paid: UnitChargeRecord, tracked: Fraction, worst_case: Fraction) -> StatementEntry:
     charge = paid.charge
     if charge.launch is not None or charge.result is not None:
-        query = launch_text.of(charge)
+        query = row_in_words(charge)
     else:
         query = describe_plan(plan_of(charge), request_of(charge).view)
     # The charge of a unit is rounded up, possibly beyond the worst case, which is also a bound and a rounder number.

@@ -19,10 +19,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpnb._backends.column_types import StorageType
-from dpnb._backends.guard import isolated_numeric_settings
 from dpnb._backends.memory.prepare.columns import DictionaryColumn, Values, by_value
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable, columns_of, prepare, prepare_all
 from dpnb._backends.memory.prepare.values import TIMES, codes_of, is_duration, reader_of
+from dpnb._backends.worker_thread import isolated_numeric_settings
 from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb.schema import Bounded, Categories, ColumnType, Dates, Schema, Text, plain, text_of
 

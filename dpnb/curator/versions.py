@@ -17,8 +17,8 @@ from dpnb.ledger import MEMORY, Ledger
 from dpnb.ledger.charge import REQUESTS, ChargeSummary
 from dpnb.ledger.declared import Declared, extends, shape_of
 from dpnb.render.numbers import format_percent_up
-from dpnb.render.schemas import column_words, unit_words
-from dpnb.session.disclosure.versions import changes
+from dpnb.render.sessions import column_words, unit_words
+from dpnb.session.disclosure.requests import changes
 
 MAX_LINES = 20
 """Differences that are listed."""

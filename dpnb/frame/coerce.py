@@ -32,7 +32,7 @@ from dpnb._plan.measurements import (
     Sum,
     WeightedAggregation,
 )
-from dpnb._plan.suggestions import did_you_mean
+from dpnb._plan.unreleased import did_you_mean
 from dpnb.errors import PlanError, UnsupportedError
 from dpnb.schema import Schema, whole_number
 

@@ -24,10 +24,16 @@ from dpnb._plan.measurements import (
 )
 from dpnb.errors import PlanError
 from dpnb.frame.coerce import Ddof, as_number, checked_ddof, description_of, joint_aggregation, quantile_levels
-from dpnb.frame.compatibility.docstrings import describe_options, with_queries
-from dpnb.frame.compatibility.options import AGGREGATION, AxisOptions, PandasOptions, check_options
+from dpnb.frame.compatibility.functions import Pipe
+from dpnb.frame.compatibility.options import (
+    AGGREGATION,
+    AxisOptions,
+    PandasOptions,
+    check_options,
+    describe_options,
+    with_queries,
+)
 from dpnb.frame.compatibility.unsupported import NoOperators
-from dpnb.frame.compatibility.verbs import Pipe
 from dpnb.frame.view import TableView
 from dpnb.query.query import Query
 

@@ -20,20 +20,17 @@ from dpnb.frame.columns.figures import Figures
 from dpnb.frame.columns.series import Series
 from dpnb.frame.columnwise import ColumnwiseAggregations
 from dpnb.frame.compatibility.callers import is_temporary, refusal_for_caller, refuse_comparison_with_pandas
-from dpnb.frame.compatibility.docstrings import describe_options
+from dpnb.frame.compatibility.calls import REMEDIES
 from dpnb.frame.compatibility.examples import type_words
-from dpnb.frame.compatibility.numpy_functions import NumpyFunctions
-from dpnb.frame.compatibility.options import AGGREGATION, PandasOptions, check_options
-from dpnb.frame.compatibility.remedies import REMEDIES
-from dpnb.frame.compatibility.verbs import applied
+from dpnb.frame.compatibility.functions import NumpyFunctions, applied
+from dpnb.frame.compatibility.options import AGGREGATION, PandasOptions, check_options, describe_options
 from dpnb.frame.groupby import Aggregated, AggregationSpec, UnitColumn, aggregation_query
 from dpnb.frame.grouping import Grouping
 from dpnb.frame.lookup import Joins
 from dpnb.frame.query_text import TextQueries
 from dpnb.frame.regressions import Regressions
 from dpnb.frame.selection import Loc
-from dpnb.frame.studies.survival import Survivals
-from dpnb.frame.studies.table_one import TablesOne
+from dpnb.frame.studies import Survivals, TablesOne
 from dpnb.query.query import Query
 from dpnb.results.display import Explanation, to_html, to_text
 

@@ -17,8 +17,8 @@ from dpnb.frame.columns.column_expr import ColumnExpr, node_of
 from dpnb.frame.columns.series import GroupedExpression, GroupedSeries, Series
 from dpnb.frame.columnwise import ColumnwiseAggregations, HasColumns, each_column, numeric_columns
 from dpnb.frame.compatibility.examples import examples
+from dpnb.frame.compatibility.functions import applied, verb_name, verb_names
 from dpnb.frame.compatibility.unsupported import UnsupportedOperations
-from dpnb.frame.compatibility.verbs import applied, verb_name, verb_names
 from dpnb.frame.view import TableView
 from dpnb.query.query import Query
 from dpnb.schema import Key

@@ -9,12 +9,11 @@ from dpnb._plan.expressions.dtypes import Timestamp
 from dpnb._plan.expressions.rules import dtype_of
 from dpnb._plan.measurements import Discovery, PlainView, Proportions
 from dpnb.errors import PlanError, UnsupportedError
+from dpnb.frame.columns.aggregations import counted
+from dpnb.frame.columns.bins import public_keys, with_margins
 from dpnb.frame.columns.column_expr import groups_of
-from dpnb.frame.columns.groups import public_keys, with_margins
 from dpnb.frame.columns.series import Series
-from dpnb.frame.columns.weights import counted
-from dpnb.frame.compatibility.docstrings import describe_options
-from dpnb.frame.compatibility.options import GROUPING, GroupOptions, check_options
+from dpnb.frame.compatibility.options import GROUPING, GroupOptions, check_options, describe_options
 from dpnb.frame.groupby import AggregationSpec, GroupBy
 from dpnb.frame.layout import ColumnLayout
 from dpnb.frame.units.groups import UnitGroupBy, unit_levels, without_repetitions

@@ -14,9 +14,8 @@ from dpnb._plan.expressions.rules import dtype_of
 from dpnb.errors import PlanError
 from dpnb.frame.coerce import ColumnNames
 from dpnb.frame.compatibility.callers import refusal_for_caller
-from dpnb.frame.compatibility.docstrings import describe_options
 from dpnb.frame.compatibility.examples import type_words, types_selected
-from dpnb.frame.compatibility.options import SORTING, check_options
+from dpnb.frame.compatibility.options import SORTING, check_options, describe_options
 from dpnb.frame.compatibility.unsupported import UnsupportedOperations
 from dpnb.frame.view import TableView
 

@@ -15,10 +15,9 @@ from dpnb._plan.constants import constant, public_columns
 from dpnb._plan.expressions.dtypes import String
 from dpnb._plan.expressions.nodes import Expression, IsNull, Lookup, Not
 from dpnb._plan.expressions.rules import dtype_of
-from dpnb._plan.suggestions import did_you_mean
+from dpnb._plan.unreleased import did_you_mean
 from dpnb.errors import PlanError
-from dpnb.frame.compatibility.docstrings import describe_options
-from dpnb.frame.compatibility.options import check_options
+from dpnb.frame.compatibility.options import check_options, describe_options
 from dpnb.frame.layout import ColumnLayout
 from dpnb.schema import Key, Schema, plain, text_of
 

@@ -18,9 +18,8 @@ from typing import Any, NoReturn, Self
 from dpnb.errors import PlanError
 from dpnb.frame.columns.column_expr import ColumnExpr, filtered
 from dpnb.frame.columns.series import Series
-from dpnb.frame.compatibility.docstrings import describe_options
 from dpnb.frame.compatibility.examples import examples
-from dpnb.frame.compatibility.options import check_options
+from dpnb.frame.compatibility.options import check_options, describe_options
 from dpnb.frame.layout import ColumnLayout
 from dpnb.frame.view import TableView
 from dpnb.schema import Key

@@ -13,8 +13,8 @@ from dpnb._plan.expressions.rules import dtype_of, public_keys_of
 from dpnb._plan.expressions.text import words
 from dpnb._plan.measurements import Count, PlainView, Proportions
 from dpnb.errors import PlanError
+from dpnb.frame.columns.bins import public_keys, shares_within, with_margins
 from dpnb.frame.columns.column_expr import ColumnExpr, groups_of
-from dpnb.frame.columns.groups import public_keys, shares_within, with_margins
 from dpnb.frame.columns.series import Series
 from dpnb.frame.compatibility.options import check_options
 from dpnb.frame.frame import Frame

@@ -18,11 +18,11 @@ from dpnb._plan.join import joined_name, refuse_repeats, schema_of, unit_of
 from dpnb._plan.measurements import AnyView, Count, Measured
 from dpnb._plan.plan import GroupLevel, Join, PerUnit, Plan, TableSource, group_keys
 from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit
-from dpnb._plan.suggestions import did_you_mean
+from dpnb._plan.unreleased import did_you_mean
 from dpnb.copying import NotCopyable
 from dpnb.errors import PlanError, printable
 from dpnb.frame.compatibility.examples import examples
-from dpnb.interactive.descent.gradient_descent import GradientDescent
+from dpnb.interactive.gradient_descent import GradientDescent
 from dpnb.query.query import Query
 from dpnb.results.display import Explanation
 from dpnb.schema import Key, Schema

@@ -10,7 +10,7 @@ previews or charges it, and `launch_verbs` has the session's methods that launch
 session sends.
 """
 
-from dpnb.interactive.protocol import InteractiveMechanism
+from dpnb.interactive.mechanism import InteractiveMechanism
 from dpnb.interactive.stopping import AbsoluteError, ExcludesValue, RelativeError, StoppingRule
 
 __all__ = ["AbsoluteError", "ExcludesValue", "InteractiveMechanism", "RelativeError", "StoppingRule"]

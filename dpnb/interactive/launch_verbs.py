@@ -12,16 +12,14 @@ from dpnb.accounting.budget import Budget
 from dpnb.accounting.exact import Number
 from dpnb.accounting.guarantee import FilterName
 from dpnb.copying import NotCopyable
-from dpnb.interactive.descent.gradient_descent import GradientDescent
-from dpnb.interactive.descent.options import FitArguments, descent_request
+from dpnb.interactive.descent import FitArguments, descent_request
+from dpnb.interactive.gradient_descent import GradientDescent
 from dpnb.interactive.launcher import MechanismRegistry, P, S
-from dpnb.interactive.mechanism import own_query
+from dpnb.interactive.mechanism import InteractiveMechanism, own_query
 from dpnb.interactive.noise_reduction import NoiseReduction, noise_reduction_request
-from dpnb.interactive.partition import Partition, partition_request, partition_request_by
-from dpnb.interactive.protocol import InteractiveMechanism
-from dpnb.interactive.sub_session import sub_session_request
-from dpnb.interactive.threshold.options import scan_from, scan_request
-from dpnb.interactive.threshold.scan import ThresholdScan
+from dpnb.interactive.scan import ThresholdScan
+from dpnb.interactive.scan_options import scan_from, scan_request
+from dpnb.interactive.sub_session import Partition, partition_request, partition_request_by, sub_session_request
 from dpnb.query.query import Query
 from dpnb.results.display import Explanation
 

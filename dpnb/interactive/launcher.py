@@ -15,22 +15,19 @@ from dpnb._core.accountant.tree import (
     Launch,
 )
 from dpnb._core.core import SessionCore
-from dpnb._core.history.cost_text import charge_text
+from dpnb._core.history.words import charge_text
 from dpnb._request import ALWAYS, CloseMechanism, CompareWithThreshold, LaunchMechanism
 from dpnb.accounting.grid import capped_up
 from dpnb.copying import NotCopyable, safe_repr
 from dpnb.errors import RequestError
-from dpnb.interactive.comparisons import ComparisonKind
-from dpnb.interactive.descent.gradient_descent import GradientDescent
-from dpnb.interactive.launch_request import LaunchRequest
-from dpnb.interactive.launches import CloseKind, LaunchKind
-from dpnb.interactive.mechanism import Kept, SessionMechanism
+from dpnb.interactive.gradient_descent import GradientDescent
+from dpnb.interactive.launches import CloseKind, ComparisonKind, LaunchKind
+from dpnb.interactive.mechanism import Kept, LaunchRequest, SessionMechanism
 from dpnb.interactive.noise_reduction import NoiseReduction
-from dpnb.interactive.partition import Partition
-from dpnb.interactive.sub_session import SubSessionMechanism
-from dpnb.interactive.threshold.scan import ThresholdScan
+from dpnb.interactive.scan import ThresholdScan
+from dpnb.interactive.sub_session import Partition, SubSessionMechanism
 from dpnb.ledger import parent_launch, refuse_unreadable
-from dpnb.ledger.node import is_node
+from dpnb.ledger.origin import is_node
 from dpnb.render.numbers import format_percent_down
 from dpnb.render.page import text_or_error
 from dpnb.results.display import Explanation

@@ -1,28 +1,150 @@
-"""The base class of interactive mechanisms: a launch in the ledger, a state, closing; few of them are kept."""
+"""The interface and the base class of interactive mechanisms.
+
+The common interface of all interactive mechanisms.
+
+An interactive mechanism answers several queries under one name, and its owner, a session, is charged in one of two
+ways: in full *at launch*, after which its answers cost nothing more, or *step by step*, with nothing reserved.  In both
+cases the charge is in the ledger before a row is read.  Any number of mechanisms may be open at once and be queried in
+any order, interleaved with plain queries, and the analyst may choose each budget after seeing all earlier answers
+(Haney et al. 2023).
+
+==================  ==============  ==================================================================================
+kind                charged         description
+==================  ==============  ==================================================================================
+sub-session         at launch       a part of the budget, with its own filter and odometers
+partition           step by step    one session for each key; charged by the growth of the largest
+above-threshold     at launch       a stream of queries compared with a threshold, up to `max_positives` positives
+noise reduction     step by step    one answer, refined until it is accurate enough
+gradient descent    step by step    a regression fitted by noisy gradients
+==================  ==============  ==================================================================================
+
+A launch has a name and is recorded in the ledger: launching again with the same name and arguments, in any kernel,
+returns the same mechanism at no cost.  Hidden noise is never stored, so above-threshold gives no new answers after its
+kernel has ended; its recorded answers remain free.
+
+A new version of the table needs new launches, except for sub-sessions if it declares the same columns and limits;
+launching under the same name closes the old one.
+"""
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
-from typing import Any, ClassVar, Generic, TypeVar
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar, runtime_checkable
 from weakref import WeakValueDictionary
 
-from dpnb._core.accountant.tree import Launch
+from dpnb._core.accountant.tree import KINDS, Launch
 from dpnb._core.core import SessionCore
-from dpnb._core.history.cost_text import charge_text
+from dpnb._core.history.words import charge_text
 from dpnb._plan.measurements import AnyView
 from dpnb._plan.plan import Plan
-from dpnb._request import CloseMechanism
-from dpnb.accounting.losses import Loss
+from dpnb._request import AnyMechanism, CloseMechanism, LaunchMechanism
+from dpnb.accounting.losses import GDP, Loss
 from dpnb.copying import NotCopyable, safe_repr
-from dpnb.errors import RequestError
-from dpnb.interactive.protocol import Charged, MechanismState
+from dpnb.errors import InvalidValueError, RequestError
 from dpnb.ledger import MEMORY, Ledger
+from dpnb.mechanisms.randomness import NoiseSource
 from dpnb.query.query import Query
 from dpnb.render.numbers import format_cost
 from dpnb.render.page import text_or_error
 from dpnb.render.sessions import mechanism_html
+from dpnb.schema import encodable
+
+Charged = Literal["at launch", "step by step"]
+MechanismState = Literal["open", "exhausted", "closed", "unavailable"]
+"""``unavailable``: the hidden noise is or was in another kernel, or the launch is for another version of the table."""
+
+
+@runtime_checkable
+class InteractiveMechanism(Protocol):
+    """The common interface of all interactive mechanisms.
+
+    Examples
+    --------
+    >>> import dpnb
+    >>> session = dpnb.Session.rehearse(
+    ...     name="people",
+    ...     budget=dpnb.Budget(epsilon=1, delta=1e-6),
+    ...     schema={"age": dpnb.Bounded(0, 100), "town": dpnb.Categories(["a", "b"])},
+    ... )
+    >>> from dpnb.interactive import InteractiveMechanism
+    >>> parts = session.partition("town")
+    >>> isinstance(parts, InteractiveMechanism), parts.kind, parts.charged
+    (True, 'partition', 'step by step')
+    """
+
+    @property
+    def name(self) -> str:
+        """The name under which it was launched."""
+        ...
+
+    @property
+    def kind(self) -> str:
+        """``sub-session``, ``partition``, ``above-threshold``, ``noise reduction`` or ``gradient descent``."""
+        ...
+
+    @property
+    def charged(self) -> Charged:
+        """When its owner is charged: ``at launch`` or ``step by step``."""
+        ...
+
+    @property
+    def cost(self) -> Loss:
+        """The privacy loss that its owner accounts for; `session.log` says what the filter was charged for it."""
+        ...
+
+    @property
+    def state(self) -> MechanismState:
+        """``open``, ``exhausted``, ``closed`` or ``unavailable``; only an open mechanism gives new answers."""
+        ...
+
+    def close(self) -> None:
+        """Close the mechanism for every kernel.  Recorded answers remain free; nothing is refunded."""
+        ...
+
+
+MAX_NAME_LENGTH = 100
+"""Maximum number of characters of a launch's name."""
+
+
+def title_of(words: str) -> str:
+    """The name of a launch whose analyst gives none: what it is about, with a digest where that is too long."""
+    if len(words) <= MAX_NAME_LENGTH:
+        return words
+    ending = f"... {hashlib.sha256(words.encode()).hexdigest()[:8]}"
+    return words[: MAX_NAME_LENGTH - len(ending)] + ending
+
+
+@dataclass(frozen=True)
+class LaunchRequest:
+    """A launch, before it is looked up in the ledger or charged."""
+
+    name: object  # as given by the analyst, not yet checked
+    mechanism: AnyMechanism
+    loss: Loss = field(default_factory=lambda: GDP(0))  # charged at launch; zero if charged step by step
+    resolved: Mapping[str, Any] = field(default_factory=dict)  # derived from the arguments and fixed at launch, as JSON
+    facts: list[tuple[str, str]] = field(default_factory=list)  # further facts that a dry run shows
+    # draws the hidden noise, which is kept in the process that holds the table
+    draw: Callable[[NoiseSource], Any] | None = None
+
+    @property
+    def title(self) -> str:
+        """The kind of mechanism and the name."""
+        return f"{KINDS[type(self.mechanism)]} {self.name}"
+
+    @property
+    def stored(self) -> LaunchMechanism:
+        """What is sent and stored; refuses a name that is none."""
+        name = self.name
+        if not (isinstance(name, str) and name.strip() and len(name) <= MAX_NAME_LENGTH and encodable(name)):
+            raise InvalidValueError(
+                f"name: must be a non-empty str of at most {MAX_NAME_LENGTH} characters; got {name!r}"
+            )
+        return LaunchMechanism(name, self.mechanism)
+
 
 # --- objects that can be made again from the ledger -------------------------------------------------------------------
 

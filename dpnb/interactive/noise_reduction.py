@@ -16,9 +16,7 @@ from dpnb._target import MAX_BITS, checked_loss, target_from
 from dpnb.accounting.exact import Number, decimal_sqrt_down, display_up, exact, from_text, shown, to_text
 from dpnb.accounting.losses import GDP, Loss
 from dpnb.errors import BudgetExceeded, RequestError
-from dpnb.interactive.launch_request import LaunchRequest, title_of
-from dpnb.interactive.mechanism import SessionMechanism
-from dpnb.interactive.protocol import Charged
+from dpnb.interactive.mechanism import Charged, LaunchRequest, SessionMechanism, title_of
 from dpnb.interactive.stopping import StoppingRule
 from dpnb.ledger import node_of
 from dpnb.progress import Stage, work

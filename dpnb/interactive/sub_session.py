@@ -1,25 +1,33 @@
-"""A sub-session with a part of the budget: its cost, and its representation in the owner's session."""
+"""Sub-sessions with a part of the budget, and tables that are split by public keys."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.parameters import computed_parameters
 from dpnb._core.accountant.tree import SUB_SESSION, Launch
 from dpnb._core.core import SessionCore
-from dpnb._request import DelegateBudget
+from dpnb._plan.expressions.nodes import Column, Expression
+from dpnb._plan.expressions.text import words
+from dpnb._plan.join import check_parts, part_keys, parts_of_unit
+from dpnb._plan.measurements import Count
+from dpnb._plan.plan import GroupLevel, Join, Plan, TableSource
+from dpnb._plan.structure import check_structure
+from dpnb._request import DelegateBudget, PartitionTable
 from dpnb._target import MAX_BITS, checked_loss, refuse_long
 from dpnb.accounting.budget import Budget, checked_budget
-from dpnb.accounting.exact import Number, decimal_down, display_down, shown
+from dpnb.accounting.exact import Number, decimal_down, decimal_up, display_down, shown
 from dpnb.accounting.guarantee import PrivacyGuarantee, make_guarantee
 from dpnb.accounting.losses import ApproxDP, Loss, PureDP
-from dpnb.errors import BudgetExceeded, InvalidValueError, RequestError
-from dpnb.interactive.launch_request import LaunchRequest
-from dpnb.interactive.mechanism import SessionMechanism
-from dpnb.interactive.protocol import Charged
-from dpnb.render.numbers import format_percent_down
+from dpnb.errors import BudgetExceeded, InvalidValueError, PlanError, RequestError
+from dpnb.interactive.mechanism import Charged, Kept, LaunchRequest, SessionMechanism
+from dpnb.ledger import node_of
+from dpnb.render.numbers import format_percent_down, format_percent_first
+from dpnb.schema import Key
 
 NO_REFUND = "Unused budget is not refunded."
 
@@ -152,3 +160,173 @@ def loss_of_sub_session(owner: PrivacyGuarantee, inner: PrivacyGuarantee) -> Los
         return ApproxDP(budget.epsilon, budget.delta)
     loss: Loss = inner.initial_filter.budget
     return PureDP(budget.pure_epsilon) if budget.is_pure else loss
+
+
+MAX_PARTS_SHOWN = 50
+MOST_KEPT = 4
+"""Sessions of parts that are kept although nobody uses them; each takes up to some hundred kilobytes."""
+
+P = TypeVar("P")
+"""Type of the session of a part."""
+
+
+class Partition(SessionMechanism, Mapping[Key, P], Generic[P]):
+    """Parts of a table, one for each public key, each queried like a session.
+
+    A mapping from keys to sessions.  The session is charged by the growth of the largest part's spending (where a unit
+    can be in p parts: of the sum of the p largest); nothing is reserved.
+
+    Parameters
+    ----------
+    launch : Launch
+    core : SessionCore
+        Core of the session that owns the partition.
+    session : callable
+        Constructor of the session of a part from its core.
+
+    Examples
+    --------
+    >>> plans = session.partition("plan", max_parts_per_unit=1)
+    >>> free = plans["free"].frame["cost"].mean().release(mu=0.1)
+    >>> paid = plans["paid"].frame["cost"].mean().release(mu=0.1)
+    >>> plans.cost
+    GDP(mu=0.1)
+    """
+
+    charged: ClassVar[Charged] = "step by step"
+
+    def __init__(self, launch: Launch, core: SessionCore, session: Callable[[Partition[P], SessionCore], P]) -> None:
+        super().__init__(launch, core)
+        self._session = session
+        self._keys: tuple[Key, ...] = tuple(launch.resolved["keys"])
+        self._sessions: Kept[P] = Kept(MOST_KEPT)
+        self._charged_parts = int(launch.resolved["charged_parts_per_unit"])
+
+    @property
+    def cost_description(self) -> str:  # type: ignore[override]
+        """When the mechanism is charged, and for what, in a sentence."""
+        largest = (
+            "the largest part" if self._charged_parts == 1 else f"the sum of the {self._charged_parts} largest parts"
+        )
+        return (
+            f"Parts of the table by {self._launch.resolved['by']}. The session is charged step by step, by "
+            f"the growth of {largest}, not by the sum of all. Nothing is reserved; parts and session may be queried in "
+            "any order."
+        )
+
+    def __getitem__(self, key: Key) -> P:
+        """The session of a part."""
+        if key not in self._keys:
+            known = ", ".join(map(repr, self._keys[:10])) + (", ..." if len(self._keys) > 10 else "")
+            raise PlanError(f"{self.name}: {key!r} is not a key of this partition; its keys are {known}")
+        declared = self._keys[self._keys.index(key)]  # 1 == True: the name shows the declared one
+        return self._sessions.get(declared, lambda: self._session(self, self._core.part_of(self._launch, declared)))
+
+    def _part_at(self, node: str) -> P | None:
+        """The session of the part on a node; None if no part has it.
+
+        No other part's session is made.  No table of all nodes is kept: it would be larger than all else here.
+        """
+        key = self._key_at(node.partition(" ")[2])
+        return None if key is None else self[key[0]]
+
+    def _key_at(self, part: str) -> tuple[Key] | None:
+        """The key of a part, from the text that its node has for it; None if there is no such part."""
+        try:
+            (key,) = json.loads(part)
+        except (ValueError, TypeError, RecursionError):
+            return None
+        if key not in self._keys:
+            return None
+        declared = self._keys[self._keys.index(key)]
+        return (declared,) if node_of(self.id, (declared,)).partition(" ")[2] == part else None
+
+    def _index(self, part: str) -> int:
+        return self._keys.index(json.loads(part)[0])
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self._keys)
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    __hash__ = object.__hash__
+
+    @property
+    def max_parts_per_unit(self) -> int:
+        """The number of parts in which one unit can have rows."""
+        return self._charged_parts
+
+    @property
+    def cost(self) -> Loss:
+        """The charges of the session for it so far, in the kind of loss that its filter counts."""
+        state = self._account.sync()
+        spent = state.filter.spent
+        paid: Loss = spent.with_parts(state.parts.cost(self.id, self._charged_parts, len(spent.parts)))
+        return paid
+
+    @property
+    def summary(self) -> str:
+        """The current status, in few words."""
+        queried = self._account.sync().parts.of(self.id)
+        cost = self._format_cost(self.cost) if self.cost else "nothing"
+        return f"{len(queried)} of {len(self)} parts queried; charged {cost} so far"
+
+    def _part_text(self, cost: Loss) -> str:
+        """What a part has spent, in few words."""
+        return format_percent_first(cost, self._budget_fraction(cost))
+
+    @property
+    def parts(self) -> list[dict[str, Any]]:
+        """The parts that were queried, at most 50, each with its charge relative to the largest."""
+        state = self._account.sync()
+        queried, kind, by = state.parts.of(self.id), state.filter.spent, self._launch.resolved["by"]
+        shown = sorted(queried.items(), key=lambda item: item[1], reverse=True)[:MAX_PARTS_SHOWN]
+        largest = shown[0][1][0] if shown else 0
+        return [
+            {
+                "name": f"{by} {self._keys[index]}",
+                "value": decimal_up(sums[0] / largest) if largest else 0.0,
+                "text": self._part_text(kind.with_parts(sums)),
+            }
+            for index, sums in sorted((self._index(part), sums) for part, sums in shown)
+        ]
+
+
+def partition_request(
+    core: SessionCore, by: Any, name: str | None, table: TableSource, limit: int | None
+) -> LaunchRequest:
+    """The launch of a partition; for the arguments see :meth:`dpnb.Session.partition`."""
+    return partition_request_by(core, _group(by), name, table, limit)
+
+
+def partition_request_by(
+    core: SessionCore, group: GroupLevel, name: str | None, table: TableSource, limit: int | None
+) -> LaunchRequest:
+    """The launch of a partition by a level of groups; see `partition_request`."""
+    # Refuses rows that this session does not pay for, in a part.
+    schema, unit = core.tables.schema(table), core.tables.unit(table)
+    check_structure(Plan(Count(), group_by=(group,), source=table))
+    check_parts(table, core.tables.schemas, core.tables.units)
+    if isinstance(table, Join):
+        raise PlanError("partition: must be of a table or a part of one; got a join; join the parts instead")
+    keys = part_keys(group.expression, schema)
+    max_parts, enforced = parts_of_unit(unit, len(keys), limit)
+    obstacle = core.account.filter.partition_obstacle
+    if obstacle is not None:
+        raise RequestError(f"partition: {obstacle}")
+    resolved = {"by": group.name, "keys": list(keys), "charged_parts_per_unit": max_parts}
+    title = f"by {group.name}" if name is None else name
+    return LaunchRequest(title, PartitionTable(table, group, enforced), resolved=resolved)
+
+
+def _group(by: Any) -> GroupLevel:
+    """The level that splits the table: a column's name, or an expression of columns."""
+    if isinstance(by, str):
+        return GroupLevel(by, Column(by))
+    if isinstance(node := getattr(by, "_node", None), Expression):  # a column of a frame, which is a higher layer
+        return GroupLevel(words(node), node)
+    raise PlanError(f"partition: by must be a column's name or an expression of columns; got {type(by).__name__}")

@@ -14,8 +14,7 @@ from __future__ import annotations
 from dpnb.ledger.charge import Charge, ChargeSummary
 from dpnb.ledger.connection import MEMORY, ProcessLock, refuse_unreadable
 from dpnb.ledger.ledger import Ledger
-from dpnb.ledger.node import ROOT, node_of, parent_launch
-from dpnb.ledger.origin import RequestOrigin, requested_by
+from dpnb.ledger.origin import ROOT, RequestOrigin, node_of, parent_launch, requested_by
 
 __all__ = [
     "MEMORY",

@@ -23,8 +23,7 @@ from dpnb.accounting.losses import GDP, Loss, PureGDP, loss_from_json
 from dpnb.accounting.losses.gaussian import is_gaussian
 from dpnb.errors import InvalidValueError, LedgerError, printable
 from dpnb.ledger.connection import refuse_unreadable
-from dpnb.ledger.node import UNCOUNTED, is_node
-from dpnb.ledger.origin import RequestOrigin
+from dpnb.ledger.origin import UNCOUNTED, RequestOrigin, is_node
 from dpnb.mechanisms.measurement import Measurement
 
 RELEASE, COMPARISON, SELECTION, LAUNCH, CLOSE = "release", "comparison", "selection", "launch", "close"
@@ -114,7 +113,7 @@ class Charge:
     time: str  # of the reservation; UTC, ISO 8601
     kind: str  # one of `KINDS`
     request_key: str  # identity of the request, with node and version of the table
-    node: str  # session, sub-session, part or other mechanism of the request: see `dpnb.ledger.node`
+    node: str  # session, sub-session, part or other mechanism of the request: see `dpnb.ledger.origin`
     table_version: str
     query_key: str  # what is measured, equal for equal queries however they were written; for a launch, its name
     request: str  # JSON of a `dpnb._request.Request`; empty for a row that no analyst requested

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
 from dpnb.ledger.chain import ChainHead
-from dpnb.ledger.charge import REQUESTS, VERSION, Charge
+from dpnb.ledger.charge import REQUESTS, STATEMENT, VERSION, Charge
 from dpnb.ledger.connection import refuse_unreadable
-from dpnb.ledger.declared import Declared, extends, refuse_replaced
+from dpnb.ledger.declared import STATED, Declared, extends, refuse_replaced
 from dpnb.ledger.queries import DeclarationChange, LedgerQueries
+
+TEXT, LABEL = "text", "unit_label"
+"""The curator's own words about a table, in a row of kind ``statement`` each time that they change."""
 
 
 class DeclaringLedger(LedgerQueries):
@@ -32,6 +36,35 @@ class DeclaringLedger(LedgerQueries):
     def note(self, kind: str, version: str, details: Mapping[str, Any], key: str | None = None) -> Charge:
         """Write a row about the table; see `Ledger`."""
         raise NotImplementedError
+
+    def state(self, version: str, text: Mapping[str, str] | None, label: str | None) -> None:
+        """Record what the curator states from now on, if it differs; None keeps what the ledger has.
+
+        A row has all of the words.  They change nothing that is computed, so they may change at any time.  An analyst's
+        copy, which has no rows about the table, has them in its metadata, and they are no part of its chain.
+        """
+        if text is None and label is None:
+            return
+        with self.transaction():
+            known = self._words
+            now = {
+                TEXT: known.get(TEXT, {}) if text is None else dict(text),
+                LABEL: known.get(LABEL) if label is None else label,
+            }
+            if now != {TEXT: known.get(TEXT), LABEL: known.get(LABEL)}:
+                self.note(STATEMENT, version, now)
+
+    @property
+    def unit_label(self) -> str | None:
+        """The curator's word for one unit."""
+        label: str | None = self._words.get(LABEL)
+        return label
+
+    @property
+    def _words(self) -> dict[str, Any]:
+        content = self.stated()
+        with refuse_unreadable(f"the entry {STATED!r}"):
+            return {} if content is None else dict(json.loads(content))
 
     def _declare(self, wanted: Declared, version: str, change: DeclarationChange) -> None:
         with refuse_unreadable("the metadata"):

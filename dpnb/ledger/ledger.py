@@ -20,8 +20,7 @@ from dpnb.ledger.chain import ChainHead
 from dpnb.ledger.charge import Charge, ChargeSummary, chained_hash, result_hash, sealed, summary_of
 from dpnb.ledger.declared import Declared
 from dpnb.ledger.declaring import DeclaringLedger
-from dpnb.ledger.node import ROOT, UNCOUNTED
-from dpnb.ledger.origin import RequestOrigin, current_origin, refuse_beyond_room
+from dpnb.ledger.origin import ROOT, UNCOUNTED, RequestOrigin, current_origin, refuse_beyond_room
 from dpnb.ledger.queries import FORMAT, INSERT, TABLES, UPDATE, DeclarationChange, end_of, refuse_other
 from dpnb.ledger.row_times import RowTimes, time_of_row
 from dpnb.ledger.sqlite_file import SqliteFile

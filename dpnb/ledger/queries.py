@@ -15,7 +15,7 @@ from dpnb.ledger.chain import ChainHead
 from dpnb.ledger.charge import ABOUT_BUDGET, REQUESTS, Charge, charge_of, result_hash
 from dpnb.ledger.connection import MEMORY, refuse_unreadable
 from dpnb.ledger.declared import STATED, Declared, DeclaredPeriod, Earlier, declared_in, extends
-from dpnb.ledger.node import UNCOUNTED
+from dpnb.ledger.origin import UNCOUNTED
 from dpnb.ledger.sqlite_file import SqliteFile
 
 FORMAT = 10

@@ -20,7 +20,7 @@ from dpnb.ledger.charge import ANSWER_COLUMNS, Charge, chained_hash, charge_of, 
 from dpnb.ledger.connection import MEMORY, refuse_unreadable
 from dpnb.ledger.declared import STATED, Earlier, before_stated
 from dpnb.ledger.ledger import Ledger
-from dpnb.ledger.node import parent_launch
+from dpnb.ledger.origin import parent_launch
 from dpnb.ledger.queries import INSERT, MAX_STORED, UPDATE, end_of
 from dpnb.ledger.shared_rows import SHARED_COLUMNS
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from dpnb.ledger.charge import GRANT, LAUNCH, ChargeSummary
-from dpnb.ledger.node import ROOT, UNCOUNTED, node_of, parent_launch
-from dpnb.ledger.origin import current_origin
+from dpnb.ledger.origin import ROOT, UNCOUNTED, current_origin, node_of, parent_launch
 
 
 class RowTimes:

@@ -25,8 +25,7 @@ from dpnb.ledger.charge import ChargeSummary, chained_hash
 from dpnb.ledger.connection import refuse_unreadable
 from dpnb.ledger.declared import OF_VERSION, Declared, Earlier, before_stated, of_version
 from dpnb.ledger.ledger import Ledger
-from dpnb.ledger.node import ROOT, is_node, parent_launch
-from dpnb.ledger.origin import RequestOrigin
+from dpnb.ledger.origin import ROOT, RequestOrigin, is_node, parent_launch
 from dpnb.ledger.queries import MAX_STORED
 
 NOT_SHARED = {"request_id", "request_digest", "hash", "result_hash"}

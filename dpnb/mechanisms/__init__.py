@@ -16,14 +16,12 @@ This layer handles numbers, never tables.
 =====================  ==========================================================================================
 """
 
-from dpnb.mechanisms.calibration import sigma_for
 from dpnb.mechanisms.continual_counter import ContinualCounter, RunningTotal
-from dpnb.mechanisms.gaussian import measure
+from dpnb.mechanisms.gaussian import measure, sigma_for
 from dpnb.mechanisms.laplace import discrete_laplace, laplace_half_width, laplace_tail
 from dpnb.mechanisms.measurement import Measurement
-from dpnb.mechanisms.partition_selection import least_named, named, threshold_for
-from dpnb.mechanisms.permute_and_flip import ExponentialMechanism, PermuteAndFlip
 from dpnb.mechanisms.randomness import NoiseSource, NotPrivateSeededSource, SystemNoiseSource
+from dpnb.mechanisms.selection import ExponentialMechanism, PermuteAndFlip, least_named, named, threshold_for
 
 __all__ = [
     "ContinualCounter",

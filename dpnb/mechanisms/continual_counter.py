@@ -20,8 +20,7 @@ from dpnb.accounting.prefix_sums import (
     square_root_coefficients,
 )
 from dpnb.errors import InvalidValueError
-from dpnb.mechanisms.calibration import sigma_for
-from dpnb.mechanisms.gaussian import measure
+from dpnb.mechanisms.gaussian import measure, sigma_for
 from dpnb.mechanisms.randomness import NoiseSource
 
 

@@ -20,11 +20,11 @@ from dpnb import progress
 from dpnb._core import registry
 from dpnb._protocol.messages import FollowLedgers, PanelRequest, Reconnect, RequestComparison
 from dpnb.errors import DpnbError, printable
-from dpnb.notebook import cell_context, column_completion, panel, picker_state, progress_line
+from dpnb.notebook import cell_context, column_completion, panel, picker_state
+from dpnb.notebook.cell_output import begin_line, outside
 from dpnb.notebook.column_completion import complete
 from dpnb.notebook.ledger_watch import LedgerWatch
 from dpnb.notebook.magics import DpnbMagics
-from dpnb.notebook.traceback import outside
 from dpnb.query.query import Query
 from dpnb.render import sessions
 from dpnb.render.explanations import explanation_for
@@ -99,7 +99,7 @@ def load(shell: Any) -> None:
     formatter.for_type(BaseSession, _gauges)
     shell.display_formatter.ipython_display_formatter.for_type(Query, _show)
     registry.set_cell_provider(cell_context.current_cell, cell_context.when_identified)
-    progress.show_by(progress_line.begin)
+    progress.show_by(begin_line)
     panel.install(panel.sessions, panel.log, _on_request)
     registry.subscribe(panel.publish)
     registry.subscribe(_watch.wake)

@@ -11,7 +11,7 @@ from typing import Any
 
 from dpnb._core import registry
 from dpnb.errors import DpnbError
-from dpnb.notebook.traceback import outside
+from dpnb.notebook.cell_output import outside
 from dpnb.query.query import Query
 
 

@@ -16,7 +16,7 @@ from traitlets import Float
 from dpnb._target import KINDS, target_from
 from dpnb.errors import ConfirmationRequired, DpnbError, RequestError, printable
 from dpnb.notebook import panel
-from dpnb.notebook.confirmation import CONFIRM_ABOVE, large_release
+from dpnb.notebook.picker_steps import CONFIRM_ABOVE, large_release
 from dpnb.query.query import Query
 from dpnb.render.numbers import percent
 from dpnb.results.preview import Preview, Previews

@@ -22,8 +22,9 @@ from dpnb._protocol.messages import AskCurator, PickerRequest, Reconnect, Refres
 from dpnb._target import Target, target_of
 from dpnb.accounting.exact import exact, from_text
 from dpnb.errors import ConfirmationRequired, DpnbError, RequestError
-from dpnb.notebook import cell_context, panel, picker_state, picker_steps, progress_line, widgets
-from dpnb.notebook.confirmation import AT_MOST, large_release
+from dpnb.notebook import cell_context, panel, picker_state, picker_steps, widgets
+from dpnb.notebook.cell_output import shown_by
+from dpnb.notebook.picker_steps import AT_MOST, large_release
 from dpnb.query.query import Query
 from dpnb.render.page import with_timestamp
 from dpnb.results.answer import Answer
@@ -101,7 +102,7 @@ class Picker(anywidget.AnyWidget):
 
     def _on_message(self, _: Picker, content: object, __: object) -> None:
         # Two threads may handle two messages, and the later one must see the result of the earlier one.
-        with self._lock, cell_context.in_run(self._run), progress_line.shown_by(lambda: self._show_progress):
+        with self._lock, cell_context.in_run(self._run), shown_by(lambda: self._show_progress):
             match _request(content):
                 case Refresh():
                     self._renew()

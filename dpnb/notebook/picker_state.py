@@ -17,9 +17,9 @@ from IPython.lib.pretty import pretty
 from msgspec.structs import replace
 
 from dpnb._core.accountant.accountant import Accountant
-from dpnb._core.history.cost_text import cost_text
+from dpnb._core.history.words import cost_text
 from dpnb._plan.plan import in_words
-from dpnb._protocol.picker import (
+from dpnb._protocol.messages import (
     VERSION,
     CountStep,
     Option,
@@ -33,8 +33,7 @@ from dpnb.accounting.exact import decimal_sqrt_down, percent_down, to_text
 from dpnb.accounting.losses import GDP
 from dpnb.accounting.odometers import SpentAccumulator
 from dpnb.errors import BudgetExceeded, DpnbError, RequestError
-from dpnb.notebook.confirmation import large_share, short_amount, with_cost
-from dpnb.notebook.picker_steps import make_ask, make_step
+from dpnb.notebook.picker_steps import large_share, make_ask, make_step, short_amount, with_cost
 from dpnb.query.query import Query
 from dpnb.render.answers import estimates_html, estimates_text
 from dpnb.render.explanations import explanation_for

@@ -20,7 +20,7 @@ from dpnb.errors import PlanError, RequestError
 from dpnb.query.largest_groups import PreviewedOnDisplay
 from dpnb.query.query import Query
 from dpnb.query.regression import RegressionQuery
-from dpnb.query.table_one import TableOneQuery
+from dpnb.query.studies import TableOneQuery
 from dpnb.results.batch import BatchAnswer, BatchPreview, TableWithMargins, table_with_margins
 from dpnb.results.display import to_html
 from dpnb.schema import Schema

@@ -5,9 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, Unpack, overload
 
+from dpnb._core.batches import SelectionPipeline
 from dpnb._core.core import SessionCore
 from dpnb._core.execution.selections import SelectionTerms, counts_groups, selection_terms
-from dpnb._core.selections import SelectionPipeline
 from dpnb._plan.measurements import AnyView
 from dpnb._plan.plan import Plan
 from dpnb._plan.unreleased import Unreleased

@@ -26,14 +26,12 @@ from dpnb.accounting.losses import GDP
 from dpnb.copying import safe_repr
 from dpnb.errors import BudgetExceeded, PlanError
 from dpnb.progress import Stage, work
-from dpnb.query.divided import divided, forecast_of, losses_of, total_of
 from dpnb.query.largest_groups import PreviewedOnDisplay
-from dpnb.query.newton_forecast import RegressionPreview, StepForecasts, typical_coefficients
-from dpnb.query.newton_progress import StepProgress, StepTerms
+from dpnb.query.newton_steps import RegressionPreview, StepForecasts, StepProgress, StepTerms, typical_coefficients
+from dpnb.query.regression import divided, forecast_of, losses_of, total_of
 from dpnb.render.numbers import format_cost
 from dpnb.results.display import Explanation
-from dpnb.results.estimates.linear import CENSUS, CLUSTERED, ROBUST
-from dpnb.results.estimates.regression import RegressionNumbers, RegressionTerm
+from dpnb.results.estimates.linear import CENSUS, CLUSTERED, ROBUST, RegressionNumbers, RegressionTerm
 from dpnb.results.newton import (
     INFORMATION,
     LAST_INFORMATION,

@@ -17,11 +17,10 @@ import msgspec
 from dpnb import errors
 from dpnb.copying import NotCopyable
 from dpnb.errors import AccessDenied, DpnbError, ServiceError, ServiceUnavailable
-from dpnb.remote.origin import Origin
-from dpnb.remote.tokens import Credential
+from dpnb.remote.tokens import Credential, Origin
 from dpnb.threads import ThreadTask
 from dpnb.wire import VERSION
-from dpnb.wire.replies import AnyReply, Done, Refused
+from dpnb.wire.messages import AnyReply, Done, Refused
 
 # --- failed replies ---------------------------------------------------------------------------------------------------
 

@@ -8,9 +8,20 @@ from datetime import UTC, datetime
 
 from dpnb._protocol.curation import RequestState, TableState
 from dpnb.errors import InvalidValueError
-from dpnb.remote.deciding import budget_text, change, decide, history, plans, requests, requests_text
-from dpnb.remote.people import ABOUT_PEOPLE, add_people, people
-from dpnb.wire.acts import (
+from dpnb.remote.deciding import (
+    ABOUT_PEOPLE,
+    add_people,
+    budget_text,
+    change,
+    decide,
+    history,
+    people,
+    plans,
+    requests,
+    requests_text,
+)
+from dpnb.wire.amounts import moment_from_text
+from dpnb.wire.messages import (
     AnyAct,
     Approve,
     Components,
@@ -24,7 +35,6 @@ from dpnb.wire.acts import (
     Revoke,
     Unfreeze,
 )
-from dpnb.wire.amounts import moment_from_text
 
 TOKEN = "in DPNB_TOKEN or at the prompt."  # noqa: S105  (words)
 

@@ -7,18 +7,20 @@ from typing import TYPE_CHECKING
 
 from dpnb.errors import AccessDenied, InvalidValueError, RequestError
 from dpnb.remote.hub import hub_address, hub_token
-from dpnb.remote.origin import EXAMPLES, Origin, origin_of
 from dpnb.remote.tokens import (
+    EXAMPLES,
     SERVICE_VARIABLE,
     Credential,
+    Origin,
     Token,
     ask_for_token,
     can_prompt,
     find_token,
     offer_to_keep,
+    origin_of,
     token_of_environment,
 )
-from dpnb.wire.replies import Table
+from dpnb.wire.messages import Table
 
 if TYPE_CHECKING:
     from dpnb.remote.channel import Channel

@@ -18,8 +18,8 @@ from dpnb.errors import AccessDenied, DpnbError, LedgerError, LedgerReplaced, Re
 from dpnb.ledger.replica import ReplicaLedger
 from dpnb.remote.channel import Channel, Stream
 from dpnb.threads import ThreadTask
-from dpnb.wire.limits import MAX_PENDING
-from dpnb.wire.replies import Changed, Rows, Table
+from dpnb.wire.amounts import MAX_PENDING
+from dpnb.wire.messages import Changed, Rows, Table
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
 """Seconds between two attempts to connect again: doubled from the first to the longest."""
@@ -105,7 +105,7 @@ class LedgerCopy(NotCopyable):
 
 
 class ServiceConnection(NotCopyable):
-    """The connection of a session to its service: see `dpnb._core.execution.protocol.Connection`.
+    """The connection of a session to its service: see `dpnb._core.execution.executor.Connection`.
 
     The thread ends with the session, or with `close`.  Where threads are impossible, as in a browser, and in a fork,
     nothing is followed: the copy is brought up to date by each request and by `refresh`.

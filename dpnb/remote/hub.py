@@ -18,8 +18,7 @@ import msgspec
 
 from dpnb.copying import NotCopyable
 from dpnb.errors import AccessDenied, DpnbError, ServiceError, ServiceUnavailable
-from dpnb.remote.origin import Origin, origin_of
-from dpnb.remote.tokens import SERVICE_VARIABLE, Token
+from dpnb.remote.tokens import SERVICE_VARIABLE, Origin, Token, origin_of
 
 if TYPE_CHECKING:
     import httpx

@@ -27,11 +27,10 @@ from dpnb.progress import Stage, work
 from dpnb.remote.channel import MAX_SHOWN, Channel, printable, refusal, unreadable
 from dpnb.remote.events import LedgerCopy, ServiceConnection
 from dpnb.session.base import BaseSession
-from dpnb.session.disclosure.division import StatementScope
+from dpnb.session.disclosure.requests import StatementScope
 from dpnb.wire.amounts import limit_to_send
 from dpnb.wire.decoding import encode_envelope
-from dpnb.wire.envelope import Envelope
-from dpnb.wire.replies import Refused, Table
+from dpnb.wire.messages import Envelope, Refused, Table
 
 # --- calls that the service executes ----------------------------------------------------------------------------------
 

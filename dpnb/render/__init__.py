@@ -17,18 +17,6 @@
 ``studies``       descriptions of groups, survival curves
 """
 
-from dpnb.render import answers, batches, history, previews, regressions, report_page, schemas, selections
-from dpnb.render.studies import survival, table_one
+from dpnb.render import answers, batches, charts, previews, report_page, sessions, studies
 
-__all__ = [
-    "answers",
-    "batches",
-    "history",
-    "previews",
-    "regressions",
-    "report_page",
-    "schemas",
-    "selections",
-    "survival",
-    "table_one",
-]
+__all__ = ["answers", "batches", "charts", "previews", "report_page", "sessions", "studies"]

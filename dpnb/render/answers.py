@@ -10,8 +10,7 @@ from html import escape
 
 from dpnb._protocol.glossary import IN_THIS_TABLE, NOISE_INTERVAL
 from dpnb.errors import DpnbError
-from dpnb.render.histograms import IntervalBars, has_common_scale, histogram_html, is_histogram
-from dpnb.render.history import fan_html
+from dpnb.render.charts import IntervalBars, fan_html, has_common_scale, histogram_html, is_histogram
 from dpnb.render.numbers import format_cost, format_mu_up, format_percent_up, format_time, label_text, percent
 from dpnb.render.page import (
     FAINT,
@@ -42,10 +41,10 @@ from dpnb.render.tables import (
 )
 from dpnb.results.answer import Answer
 from dpnb.results.batch import TableWithMargins
-from dpnb.results.bounds import BoundsAnswer
 from dpnb.results.display import to_html, to_latex, to_markdown, to_text
-from dpnb.results.fit import NO_INTERVALS, FitResult
-from dpnb.results.tables.comparison import Comparison
+from dpnb.results.regression import NO_INTERVALS, FitResult
+from dpnb.results.selection import BoundsAnswer
+from dpnb.results.tables.intervals import Comparison
 from dpnb.results.tables.table import UNKNOWN, Estimates
 from dpnb.schema import Bounded
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from dpnb import errors
-from dpnb._protocol.connection import OUT_OF_DATE
-from dpnb._protocol.snapshot import EXCLUDED_UNITS, ODOMETERS_PAUSED
+from dpnb._protocol.snapshot import EXCLUDED_UNITS, ODOMETERS_PAUSED, OUT_OF_DATE
 
 
 class ErrorExplanation(NamedTuple):

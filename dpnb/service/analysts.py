@@ -14,7 +14,7 @@ from dpnb.ledger import Ledger, parent_launch
 from dpnb.ledger.declared import STATED, of_version
 from dpnb.ledger.shared_rows import SharedRows
 from dpnb.session.base import BaseSession
-from dpnb.wire.replies import EarlierColumns, Table
+from dpnb.wire.messages import EarlierColumns, Table
 
 
 class AnalystSession(NotCopyable):

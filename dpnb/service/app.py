@@ -28,8 +28,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from dpnb._protocol.cockpit import PeopleChanged
-from dpnb._protocol.curation import TableState
+from dpnb._protocol.curation import PeopleChanged, TableState
 from dpnb.copying import NotCopyable
 from dpnb.errors import (
     AccessDenied,
@@ -41,8 +40,7 @@ from dpnb.errors import (
 )
 from dpnb.service.access.identities import HubIdentities, Identities, Valid
 from dpnb.service.access.tokens import AUDITORS, CURATORS, LONGEST_TOKEN, MONITORS, Identity, Role, TokenStore
-from dpnb.service.curation.acts import carry_out
-from dpnb.service.curation.people import change_people
+from dpnb.service.curation.acts import carry_out, change_people
 from dpnb.service.curation.rows import audit_page, plan_page
 from dpnb.service.curation.state import table_state
 from dpnb.service.limits import (
@@ -54,17 +52,16 @@ from dpnb.service.limits import (
     OpenRequests,
     RequestRate,
 )
-from dpnb.service.monitoring.log import log, log_login
+from dpnb.service.monitoring import log, log_login
 from dpnb.service.network.http import STOPPING_SECONDS, Held, PiecewiseResponse, client_of, keep_connection, read_body
 from dpnb.service.opening import NO_TABLE, OpenTable
 from dpnb.service.requests import UNAUTHORIZED
 from dpnb.service.served import Rules, ServedAnalyst, ServedTable
 from dpnb.service.turns import FreeWork, TooMuch
 from dpnb.wire import VERSION
-from dpnb.wire.acts import ACTS, PERSON_ACTS
+from dpnb.wire.amounts import MAX_BODY, MAX_INTEGER, MAX_PENDING, WireError
 from dpnb.wire.decoding import HEAD
-from dpnb.wire.limits import MAX_BODY, MAX_INTEGER, MAX_PENDING, WireError
-from dpnb.wire.replies import Refused
+from dpnb.wire.messages import ACTS, PERSON_ACTS, Refused
 
 T = TypeVar("T")
 BODY_SECONDS = 60.0

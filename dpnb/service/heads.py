@@ -23,10 +23,9 @@ from dpnb._core.accountant.granting import note_restored
 from dpnb.copying import NotCopyable
 from dpnb.errors import InvalidValueError, LedgerError
 from dpnb.ledger.chain import ChainHead
-from dpnb.ledger.node import UNCOUNTED
-from dpnb.ledger.origin import RequestOrigin, requested_by
+from dpnb.ledger.origin import UNCOUNTED, RequestOrigin, requested_by
 from dpnb.ledger.queries import stored_ledger
-from dpnb.service.monitoring.log import log
+from dpnb.service.monitoring import log
 from dpnb.session.session import Session
 
 RESTORED = "--restored"

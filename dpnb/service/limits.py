@@ -24,7 +24,7 @@ from dpnb.errors import StorageFull
 from dpnb.ledger import Ledger
 from dpnb.ledger.charge import LAUNCH
 from dpnb.service.configuration.settings import Limits
-from dpnb.wire.replies import Refused
+from dpnb.wire.messages import Refused
 
 # --- stored rows of each analyst --------------------------------------------------------------------------------------
 

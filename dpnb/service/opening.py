@@ -21,12 +21,12 @@ from dpnb._core.accountant.granting import charged_outside
 from dpnb._core.accountant.limit import Limit
 from dpnb._core.accountant.tree import ABOVE_THRESHOLD, BudgetTree
 from dpnb._core.tables import PrivateTables
-from dpnb._sources.reading import read_tables
+from dpnb._sources.formats import read_tables
 from dpnb.accounting.filters import FILTERS, Filter
 from dpnb.copying import NotCopyable
 from dpnb.errors import DpnbError, InvalidValueError, LedgerError, RequestError
 from dpnb.interactive.launches import columns_of_close
-from dpnb.interactive.threshold.hidden_noise import hidden_noise
+from dpnb.interactive.scan import hidden_noise
 from dpnb.ledger import MEMORY, Charge, node_of
 from dpnb.ledger.charge import CLOSE, unique_key
 from dpnb.ledger.shared_rows import SharedRows
@@ -34,14 +34,14 @@ from dpnb.service.analysts import AnalystSession, known_of
 from dpnb.service.configuration.parts import apply_division
 from dpnb.service.configuration.settings import TableSettings
 from dpnb.service.heads import follow_head, refuse_older
-from dpnb.service.monitoring.log import described, log
+from dpnb.service.monitoring import described, log
 from dpnb.service.running import HeldRows, RunningRequest
 from dpnb.service.snapshots import with_snapshots
 from dpnb.service.turns import Turns
+from dpnb.session.backup import refuse_other_contents
 from dpnb.session.base import BaseSession
 from dpnb.session.declaration import Declaration, read_declaration
 from dpnb.session.session import Session
-from dpnb.session.table_contents import refuse_other_contents
 
 LOCK_SUFFIX = "-service"
 """Of the file beside a ledger that is locked while a service uses the ledger."""

@@ -50,15 +50,13 @@ from dpnb.ledger.origin import RequestOrigin, requested_by
 from dpnb.service.analysts import AnalystSession
 from dpnb.service.configuration.settings import Limits
 from dpnb.service.limits import CHARGED, NOT_CHARGED, TOO_MANY, TOO_MUCH_WORK, WAITED, StoredRows
-from dpnb.service.monitoring.log import log
-from dpnb.service.monitoring.metrics import Metrics
+from dpnb.service.monitoring import Metrics, log
 from dpnb.service.network.grid import TimeGrid
 from dpnb.service.opening import OpenTable
 from dpnb.service.running import RunningRequest
 from dpnb.service.turns import FreeWork, TooMuch, Turn
-from dpnb.wire.envelope import Envelope
-from dpnb.wire.limits import WireError
-from dpnb.wire.replies import AnyReply, Done, LedgerRow, Refused, Rows
+from dpnb.wire.amounts import WireError
+from dpnb.wire.messages import AnyReply, Done, Envelope, LedgerRow, Refused, Rows
 
 TYPED = (
     BudgetExceeded,

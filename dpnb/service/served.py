@@ -9,12 +9,12 @@ from dpnb.copying import NotCopyable
 from dpnb.service.analysts import AnalystSession
 from dpnb.service.configuration.settings import Limits
 from dpnb.service.limits import StoredRows
-from dpnb.service.monitoring.metrics import Metrics
+from dpnb.service.monitoring import Metrics
 from dpnb.service.network.grid import ChangeFeed, TimeGrid, assumed_rows
 from dpnb.service.opening import OpenTable
 from dpnb.service.requests import RequestRunner
 from dpnb.service.turns import FreeWork
-from dpnb.wire.replies import Changed, Rows
+from dpnb.wire.messages import Changed, Rows
 
 MOST_ANALYSTS = 1000
 """Analysts of a table of whom something is kept while they do nothing."""

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 from dpnb._core.options import checked_version
 from dpnb._core.tables import PrivateTables
-from dpnb._sources.databases.snapshots import TableSnapshot
+from dpnb._sources.snapshots import TableSnapshot
 from dpnb._sources.source import DataSource
 from dpnb.errors import InvalidValueError
 from dpnb.service.configuration.settings import TableSettings, read_settings
-from dpnb.service.monitoring.log import log
+from dpnb.service.monitoring import log
+from dpnb.session.backup import was_served
 from dpnb.session.declaration import Declaration, read_declaration
 from dpnb.session.session import Session
-from dpnb.session.table_contents import was_served
 from dpnb.session.toml_file import replaced_after, with_text
 
 

@@ -25,9 +25,9 @@ from typing import Any, Generic, TypeVar
 from dpnb.copying import NotCopyable
 from dpnb.service.configuration.settings import Limits
 from dpnb.service.limits import CpuSeconds
-from dpnb.service.monitoring.metrics import Metrics
+from dpnb.service.monitoring import Metrics
 from dpnb.wire.decoding import decode_envelope
-from dpnb.wire.envelope import Envelope
+from dpnb.wire.messages import Envelope
 
 T = TypeVar("T")
 

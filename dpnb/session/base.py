@@ -21,12 +21,11 @@ from dpnb.frame import Frame
 from dpnb.frame.view import TableView
 from dpnb.interactive.launch_verbs import Launches
 from dpnb.interactive.launcher import MechanismRegistry
-from dpnb.interactive.mechanism import SessionMechanism
-from dpnb.interactive.protocol import Charged, MechanismState
+from dpnb.interactive.mechanism import Charged, MechanismState, SessionMechanism
 from dpnb.interactive.sub_session import SubSessionMechanism
 from dpnb.ledger import Ledger
 from dpnb.query.query import Query, checked_query
-from dpnb.query.table_one import query_of
+from dpnb.query.studies import query_of
 from dpnb.results.schema import TableSchema, TablesSchema
 from dpnb.schema import encodable
 from dpnb.session.batches import Batches

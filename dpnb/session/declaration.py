@@ -1,4 +1,4 @@
-"""The TOML file in which a curator declares a session, without its table.
+"""The arguments of `Session` by name, and the TOML file in which a curator declares them.
 
 The keys are the keyword arguments of `Session`; columns and the budget are written as tables::
 
@@ -29,19 +29,61 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any, Literal, Required, TypedDict, TypeVar, get_args
 
 import msgspec
 
 from dpnb._core.tables import PrivateTables, UnreadTables
+from dpnb._core.unit_budgets import Accounting
+from dpnb._plan.privacy_unit import UnitType
 from dpnb._sources.source import DataSource
 from dpnb.accounting.budget import Budget
+from dpnb.accounting.exact import Number
+from dpnb.accounting.guarantee import FilterName
+from dpnb.accounting.individual import OnExhausted
 from dpnb.errors import DpnbError, InvalidValueError, SchemaError
 from dpnb.ledger import MEMORY
-from dpnb.results.disclosure.stated import STATED, StatementText
-from dpnb.schema import Categories, ColumnType
-from dpnb.session.toml_file import NOT_STATED, KeyPath, TomlFile, near, read_toml
-from dpnb.session.values_file import VALUES_FILE, read_values
+from dpnb.results.disclosure.parts import STATED, StatementText
+from dpnb.schema import Categories, ColumnType, DeclaredColumn
+from dpnb.session.toml_file import NOT_STATED, VALUES_FILE, KeyPath, TomlFile, near, read_toml, read_values
+
+Columns = Mapping[str, DeclaredColumn]
+
+
+Sampled = Literal["population", "census"] | Number
+"""What the units of a table are: see `Session`."""
+
+
+class SessionOptions(TypedDict, total=False):
+    """The named arguments of `Session`, for `Session.rehearse`."""
+
+    name: Required[str]
+    budget: Required[Budget | None]
+    schema: Required[Columns | Mapping[str, Columns]]
+    privacy_unit: str | None
+    max_rows_per_unit: int | Mapping[str, int] | None
+    max_groups_per_unit: int | Mapping[str, int] | None
+    max_rows_per_group: int | Mapping[str, int] | None
+    max_norm_per_unit: float | Mapping[str, float] | None
+    unit_type: UnitType | None
+    missing: Sequence[str]
+    separator: str
+    decimal: str
+    encoding: str
+    date_format: str
+    public_size: int | None
+    public_rows: int | Mapping[str, int] | None
+    sampled: Sampled | None
+    statement: StatementText | Mapping[str, str] | None
+    unit_label: str | None
+    version: str
+    ledger: str | os.PathLike[str] | None
+    filter: FilterName
+    accounting: Accounting
+    on_exhausted: OnExhausted | None
+    odometer_delta: Number | None
+    not_private_test_seed: int | None
+
 
 # --- the values that a drafted declaration leaves open ----------------------------------------------------------------
 
@@ -122,7 +164,7 @@ class Declaration(TomlFile):
             )
         named = {name: os.fspath(one) for name, one in unread.tables.items() if isinstance(one, str | os.PathLike)}
         if named:
-            from dpnb._sources.reading import read_tables  # imported when first used, since it imports pandas
+            from dpnb._sources.formats import read_tables  # imported when first used, since it imports pandas
 
             declared = self.located(lambda: PrivateTables.of_arguments(arguments, several=self.several))
             sources = {name: DataSource.parse(source, argument="table") for name, source in named.items()}

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
-from dpnb._core.accountant import participation
 from dpnb._core.accountant.accountant import Accountant
+from dpnb._core.explain import WORST_CASE, participation_description, remaining_description
 from dpnb._protocol.snapshot import Gauge
-from dpnb.accounting.budget import Budget
+from dpnb.accounting.budget import Budget, NoBudget
 from dpnb.accounting.exact import (
     decimal_down,
     decimal_sqrt_up,
@@ -21,9 +21,8 @@ from dpnb.accounting.exact import (
 )
 from dpnb.accounting.filters import Filter
 from dpnb.accounting.guarantee import PrivacyGuarantee
-from dpnb.accounting.no_budget import NoBudget
 from dpnb.accounting.odometers import Odometer
-from dpnb.accounting.odometers.statements import confidence_text
+from dpnb.accounting.odometers.protocol import confidence_text
 from dpnb.render.numbers import format_percent_down, format_percent_up
 
 # --- the spent budget in words ----------------------------------------------------------------------------------------
@@ -73,13 +72,13 @@ def headroom_gauge(account: Accountant, filter_: Filter) -> Gauge:
         of, beside = limit.words, f"Of the whole budget {whole} is left. "
     return Gauge(
         id="headroom",
-        label=participation.WORST_CASE if account.individual else "Budget left",
+        label=WORST_CASE if account.individual else "Budget left",
         kind="remaining",
         value=headroom,
-        text=participation.remaining_description(account) or f"{left} left{'' if limit is None else f' of {of}'}",
+        text=remaining_description(account) or f"{left} left{'' if limit is None else f' of {of}'}",
         end=None,
         note=None,
-        description=participation.participation_description(account)
+        description=participation_description(account)
         or f"The {label} filter has {left} of {of} left and refuses any query that exceeds it. {beside}{theorem}.",
     )
 

@@ -18,7 +18,7 @@ import msgspec
 from dpnb._backends.reading import Reading
 from dpnb._core import registry
 from dpnb._core.accountant.accountant import Accountant
-from dpnb._core.accountant.declaring import expected_tables, refuse_changed
+from dpnb._core.accountant.parameters import expected_tables, refuse_changed
 from dpnb._core.core import SessionCore
 from dpnb._core.ledger_metadata import (
     MOCK_DATA,
@@ -52,15 +52,13 @@ from dpnb.accounting.exact import Number
 from dpnb.accounting.guarantee import FilterName
 from dpnb.accounting.individual import OnExhausted
 from dpnb.ledger import MEMORY
-from dpnb.ledger.stated import label_in, state
 from dpnb.mechanisms.randomness import NoiseSource, NotPrivateSeededSource, SystemNoiseSource
 from dpnb.progress import Stage, at, work
 from dpnb.required import explains_missing
-from dpnb.results.disclosure.stated import StatementText, checked_label, checked_text
+from dpnb.results.disclosure.parts import StatementText, checked_label, checked_text
 from dpnb.session import rehearsal
 from dpnb.session.base import BaseSession
-from dpnb.session.declaration import read_declaration
-from dpnb.session.options import Columns, Sampled, SessionOptions
+from dpnb.session.declaration import Columns, Sampled, SessionOptions, read_declaration
 
 # --- libraries that take long to import -------------------------------------------------------------------------------
 
@@ -286,8 +284,8 @@ class Session(BaseSession):
                 account = Accountant.open(path, limit, metadata, enforced, size, **how)
                 refuse_changed(account.ledger, expected)
                 tables.check_files(account.ledger, version)
-                state(account.ledger, version, None if text is None else msgspec.to_builtins(text), label)
-                tables.label_units(label_in(account.ledger))
+                account.ledger.state(version, None if text is None else msgspec.to_builtins(text), label)
+                tables.label_units(account.ledger.unit_label)
         core = SessionCore(
             id=_identity(path, id(self)),
             name=name,

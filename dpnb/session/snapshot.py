@@ -9,20 +9,19 @@ from __future__ import annotations
 import math
 from typing import Any, Protocol
 
-from dpnb._core.accountant import participation
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.budget_request import BudgetRequest
 from dpnb._core.accountant.comparison import EPSILON_ODOMETERS, FilterComparison, FilterState
 from dpnb._core.core import SessionCore
-from dpnb._core.execution.protocol import Connection
-from dpnb._core.explain import next_steps
+from dpnb._core.execution.executor import Connection
+from dpnb._core.explain import next_steps, participation_description
 from dpnb._core.history.log import CellCost, LoggedRequest, RequestLog
 from dpnb._core.ledger_metadata import MOCK_DATA, NO_BUDGET
 from dpnb._core.pricing.estimation import AnswerSummary
 from dpnb._plan.description import STEP_OF
-from dpnb._protocol import connection as protocol_connection
 from dpnb._protocol import snapshot as protocol
-from dpnb._protocol.timeline import BudgetAxis, Curve, OdometerAxis, TimelineChart, TimelinePoint
+from dpnb._protocol import snapshot as protocol_connection
+from dpnb._protocol.snapshot import BudgetAxis, Curve, OdometerAxis, TimelineChart, TimelinePoint
 from dpnb.accounting.exact import display_up
 from dpnb.accounting.losses import GDP
 from dpnb.accounting.odometers import Odometer
@@ -108,7 +107,7 @@ def snapshot(session: HasCore, *, compared: bool = False) -> protocol.SessionSna
             ],
             odometers_paused=paused,
             is_compared=compared,
-            participation=participation.participation_description(account),
+            participation=participation_description(account),
             mechanisms=[_mechanism(**one) for one in session._mechanisms.entries()],
             spent=spent,
             spent_loss=describe_spent(filter_, account.budget) if account.guarantee.has_budget else NO_LIMIT,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from dpnb._core import explain
 from dpnb._core.core import SessionCore
 from dpnb._core.unit_budgets import Accounting
-from dpnb._plan.suggestions import did_you_mean
+from dpnb._plan.unreleased import did_you_mean
 from dpnb.accounting.exact import Number, few_digits_down
 from dpnb.accounting.filters import Filter
 from dpnb.accounting.losses import Loss
@@ -25,7 +25,7 @@ from dpnb.results.disclosure.report import Report
 from dpnb.results.display import Explanation
 from dpnb.session import snapshot
 from dpnb.session.disclosure.building import report_of_ledger
-from dpnb.session.disclosure.division import WHOLE, StatementScope
+from dpnb.session.disclosure.requests import WHOLE, StatementScope
 from dpnb.session.gauges import describe_spent
 
 # --- how sessions are displayed ---------------------------------------------------------------------------------------

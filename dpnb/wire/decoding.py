@@ -2,7 +2,8 @@
 
 A body is accepted only if it is exactly what `encode_envelope` writes for some request, apart from the order of fields:
 no unknown or repeated fields anywhere (also inside plans, whose types would ignore them), no default written out, no
-number that is not finite, and nothing beyond `dpnb.wire.limits`.  Sizes are checked before anything is built from them.
+number that is not finite, and nothing beyond the limits of `dpnb.wire.amounts`.  Sizes are checked before anything is
+built from them.
 
 An error names the field, never its value, so that no log line and no page repeats what a client sent.
 """
@@ -33,9 +34,10 @@ from dpnb._request import (
 )
 from dpnb._target import Target
 from dpnb.schema import encodable
-from dpnb.wire.amounts import CAP, CONFIDENCE, LOSS, THRESHOLD, WIDTH, AmountRange, checked_amount
-from dpnb.wire.envelope import Envelope
-from dpnb.wire.limits import (
+from dpnb.wire.amounts import (
+    CAP,
+    CONFIDENCE,
+    LOSS,
     MAX_BODY,
     MAX_DEPTH,
     MAX_ID,
@@ -49,8 +51,13 @@ from dpnb.wire.limits import (
     MAX_TEXT,
     MAX_VALUES,
     MAX_WHY,
+    THRESHOLD,
+    WIDTH,
+    AmountRange,
     WireError,
+    checked_amount,
 )
+from dpnb.wire.messages import Envelope
 
 # Made once, at import: msgspec may crash where two threads need a type for the first time at once.
 _ENVELOPES: msgspec.json.Decoder[Envelope] = msgspec.json.Decoder(Envelope, dec_hook=decode)

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import dpnb
 from contracts.filters import CountingContract, histories
 from dpnb.accounting import GDP, RDP, ZCDP, Filter, GDPFilter, NoBudget, PureDP, UnboundedFilter
+from dpnb.accounting.budget import budget_from_json
 from dpnb.accounting.guarantee import FILTERS, NO_FILTER, make_guarantee
-from dpnb.accounting.no_budget import budget_from_json
 from dpnb.errors import ConversionError, InvalidValueError, RequestError
 
 

@@ -21,7 +21,7 @@ import pytest
 
 import dpnb
 from attacks.common import answer
-from dpnb._sources.reading import read_tables
+from dpnb._sources.formats import read_tables
 from dpnb._sources.source import DataSource
 
 CODES = [1, 2, 3, 4, 5]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dpnb._backends.guard import run_guarded
+from dpnb._backends.worker_thread import run_guarded
 from dpnb.errors import ExecutionError, LedgerError, SchemaError
 
 SECRET = "SECRET-Alice-HIV"

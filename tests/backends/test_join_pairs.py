@@ -19,9 +19,8 @@ import pandas as pd
 import pytest
 
 import dpnb
-from dpnb._backends.memory import join_pairs
-from dpnb._backends.memory.join_pairs import JoinedRows
-from dpnb._backends.memory.memory_backend import MemoryBackend
+from dpnb._backends.memory import memory_backend as join_pairs
+from dpnb._backends.memory.memory_backend import JoinedRows, MemoryBackend
 from dpnb._compile import LinearQuery, linear_query
 from dpnb._plan import join
 from dpnb._plan.expressions.nodes import Column

@@ -19,7 +19,7 @@ import dpnb
 from dpnb._backends.memory import blocks as blocks_module
 from dpnb._backends.memory import kernels as compiled
 from dpnb._backends.memory import memory_backend
-from dpnb._backends.memory.coarse import Threshold, coarse_codes, ordered_columns
+from dpnb._backends.memory.codes import Threshold, coarse_codes, ordered_columns
 from dpnb._backends.memory.execute import execute
 from dpnb._backends.memory.group_discovery import present_groups
 from dpnb._backends.memory.kernels import Kernels, cell_sums, sums_and_counts

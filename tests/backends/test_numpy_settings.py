@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 import pytest
 
-from dpnb._backends.guard import isolated_numeric_settings
+from dpnb._backends.worker_thread import isolated_numeric_settings
 from threads import joined
 from waiting import LIMIT
 

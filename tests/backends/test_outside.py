@@ -19,8 +19,8 @@ from dpnb._backends.memory.prepare.prepared_table import PreparedTable, prepare
 from dpnb._compile import linear_query
 from dpnb._core.ledger_metadata import LedgerMetadata
 from dpnb._core.tables import PrivateTables
-from dpnb._plan.expressions.calendar import year_of
 from dpnb._plan.expressions.nodes import Column, Expression, ExtractDatePart, IsNull
+from dpnb._plan.expressions.periods import year_of
 from dpnb._plan.measurements import Count, CountUnits, JointAggregation, Mean, QuantileTree, Sum, WeightedAggregation
 from dpnb._plan.plan import GroupLevel, Plan
 from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit

@@ -24,7 +24,7 @@ from dpnb._backends.memory.prepare.columns import DictionaryColumn, Values, colu
 from dpnb._backends.memory.prepare.prepared_table import columns_of, prepare
 from dpnb._backends.memory.prepare.unit_ids import assign_unit_ids, unit_labels
 from dpnb._plan.privacy_unit import PrivacyUnit
-from dpnb._sources.reading import read_tables
+from dpnb._sources.formats import read_tables
 from dpnb._sources.source import DataSource
 from dpnb._sources.text_file import read_text_table
 from dpnb.errors import SchemaError

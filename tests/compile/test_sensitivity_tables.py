@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from compile.neighbours import squared
 from dpnb._backends.memory.execute import execute
 from dpnb._backends.memory.group_discovery import present_groups
-from dpnb._backends.memory.join_pairs import join
+from dpnb._backends.memory.memory_backend import join
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable, prepare, prepare_all
 from dpnb._compile import linear_query
 from dpnb._plan.expressions.nodes import Arithmetic, Column, Compare, Expression, Literal

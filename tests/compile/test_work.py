@@ -38,7 +38,7 @@ from dpnb._plan.regression import RegressionDesign
 from dpnb.accounting.losses import GDP
 from dpnb.errors import PlanError
 from dpnb.mechanisms import measure
-from dpnb.mechanisms.calibration import sigma_for
+from dpnb.mechanisms.gaussian import sigma_for
 from dpnb.mechanisms.randomness import NotPrivateSeededSource
 from dpnb.schema import Bounded, Categories, Schema, Text
 

@@ -24,7 +24,7 @@ from dpnb.accounting.grid import STEP, capped_up, grid_down, grid_up, is_on_grid
 from dpnb.accounting.losses import ApproxDP, PureGDP
 from dpnb.errors import BudgetExceeded, InvalidValueError
 from dpnb.interactive import AbsoluteError
-from dpnb.mechanisms.calibration import sigma_for
+from dpnb.mechanisms.gaussian import sigma_for
 
 FINEST = 10**60 * 2**100
 BITS = FINEST.bit_length()

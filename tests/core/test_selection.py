@@ -41,7 +41,7 @@ from dpnb.errors import (
 )
 from dpnb.ledger import Ledger
 from dpnb.mechanisms import ExponentialMechanism, PermuteAndFlip
-from dpnb.mechanisms.permute_and_flip import LargestCounts
+from dpnb.mechanisms.selection import LargestCounts
 from dpnb.session import snapshot
 from waiting import wait_until
 

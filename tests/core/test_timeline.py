@@ -11,7 +11,7 @@ import pytest
 import dpnb
 from dpnb._core.accountant import granting, timeline
 from dpnb._core.accountant.timeline import TimelineEntry
-from dpnb._protocol.timeline import TimelinePoint
+from dpnb._protocol.snapshot import TimelinePoint
 from dpnb.session import snapshot
 
 

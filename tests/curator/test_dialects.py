@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dpnb.__main__ import main
-from dpnb._sources.dialect import probable_reading
+from dpnb._sources.text_file import probable_reading
 from dpnb.curator.check import Check, check
 from dpnb.curator.draft import draft
 from dpnb.errors import SchemaError

@@ -17,9 +17,8 @@ import pytest
 
 import dpnb
 from dpnb.__main__ import main
-from dpnb._core.accountant.deciding import approve, decline
 from dpnb._core.accountant.granting import grant, move_cap, whole_of, write_act
-from dpnb._core.accountant.people import hand_over
+from dpnb._core.accountant.people import approve, decline, hand_over
 from dpnb._core.requesting import request_budget
 from dpnb._core.source_files import TableFileCheck
 from dpnb._request import Release

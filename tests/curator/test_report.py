@@ -22,8 +22,8 @@ from dpnb.results.disclosure.report import SCHEMA_FILE, Report, report_schema
 from dpnb.service.analysts import AnalystSession
 from dpnb.session.base import BaseSession
 from dpnb.session.disclosure.building import report_of, report_of_ledger
-from dpnb.session.disclosure.division import StatementScope
 from dpnb.session.disclosure.figures import outcome_with_unit
+from dpnb.session.disclosure.requests import StatementScope
 from ledger.rows import tamper
 from session.statements import Divided, opened, used
 

@@ -21,7 +21,7 @@ from dpnb.errors import InvalidValueError
 from dpnb.ledger import Ledger
 from dpnb.results.disclosure.report import Report
 from dpnb.session.disclosure.building import report_of, report_of_ledger
-from dpnb.session.disclosure.division import StatementScope
+from dpnb.session.disclosure.requests import StatementScope
 from ledger.rows import tamper
 from session.statements import EVERYTHING, Divided, opened, used
 

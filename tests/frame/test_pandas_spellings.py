@@ -319,7 +319,7 @@ def test_a_column_can_be_set_and_deleted(f: Any) -> None:
 
 def test_examples_need_no_column_of_a_kind() -> None:
     """Every refusal can be written for every view, whatever its columns are and are called."""
-    from dpnb.frame.compatibility.remedies import REMEDIES
+    from dpnb.frame.compatibility.calls import REMEDIES
 
     for schema in ({"{number}": Bounded(0, 1)}, {"t": Text()}, {"d": Dates("2020-01-01", "2021-01-01")},
                    {"g": Categories(["{x}", "%s"])}):  # fmt: skip

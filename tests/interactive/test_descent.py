@@ -14,7 +14,7 @@ import dpnb
 from dpnb import progress
 from dpnb.accounting.losses import GDP
 from dpnb.errors import BudgetExceeded, InvalidValueError, MechanismClosed, PlanError, RequestError
-from dpnb.interactive.descent.steps import is_plateau, mean_iterate, tail_means
+from dpnb.interactive.descent import is_plateau, mean_iterate, tail_means
 from dpnb.session import snapshot
 from pairwise import one_in
 

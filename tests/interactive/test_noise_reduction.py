@@ -13,7 +13,7 @@ from contracts.interactive import opened
 from dpnb.accounting.losses import GDP
 from dpnb.errors import BudgetExceeded, InvalidValueError, MechanismClosed, RequestError
 from dpnb.interactive import AbsoluteError, RelativeError
-from dpnb.interactive.launch_request import MAX_NAME_LENGTH, title_of
+from dpnb.interactive.mechanism import MAX_NAME_LENGTH, title_of
 
 
 class After:

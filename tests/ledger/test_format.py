@@ -20,8 +20,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dpnb
-from dpnb._core.accountant.deciding import approve, decline
 from dpnb._core.accountant.granting import freeze, grant, move_cap, revoke
+from dpnb._core.accountant.people import approve, decline
 from dpnb._core.requesting import request_budget
 from dpnb._core.source_files import TableFileCheck
 from dpnb._plan.expressions.nodes import Column, Compare, Expression, Literal

@@ -18,7 +18,7 @@ from scipy import stats
 from dpnb.accounting.losses import GDP, BoundedRange, PureDP
 from dpnb.errors import InvalidValueError
 from dpnb.mechanisms import ExponentialMechanism, NotPrivateSeededSource, PermuteAndFlip
-from dpnb.mechanisms.permute_and_flip import LargestCounts, choice_of, epsilon_for_shortfall
+from dpnb.mechanisms.selection import LargestCounts, choice_of, epsilon_for_shortfall
 
 ALARM = 1e-7
 ROUNDING = 1e-9

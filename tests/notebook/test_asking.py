@@ -11,7 +11,7 @@ from dpnb.notebook.picker import Picker
 from dpnb.notebook.picker_steps import make_ask
 from dpnb.service.app import Service
 from dpnb.service.configuration.parts import DivisionSettings, PartSettings
-from dpnb.wire.acts import Approve
+from dpnb.wire.messages import Approve
 from remote.asking import HALF, POOLED, RESERVED, asking, decide
 from service.served import open_people
 from waiting import wait_until

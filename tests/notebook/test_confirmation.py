@@ -14,7 +14,8 @@ from traitlets.config import Config
 
 import dpnb
 from dpnb.errors import BudgetExceeded, ConfirmationRequired, RequestError
-from dpnb.notebook import confirmation, picker_state
+from dpnb.notebook import picker_state
+from dpnb.notebook import picker_steps as confirmation
 from dpnb.notebook.picker import Picker
 
 SCHEMA = {"x": dpnb.Bounded(0, 5), "g": dpnb.Categories(["a", "b"])}

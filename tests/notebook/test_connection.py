@@ -13,7 +13,7 @@ import pytest
 
 import dpnb
 from dpnb._core import registry
-from dpnb._protocol.connection import OUT_OF_DATE, ConnectionSnapshot
+from dpnb._protocol.snapshot import OUT_OF_DATE, ConnectionSnapshot
 from dpnb.notebook import extension, panel, picker, widgets
 from dpnb.notebook import panel as snapshots
 from dpnb.render import sessions

@@ -12,9 +12,8 @@ import pytest
 
 import dpnb
 from dpnb._core import registry
-from dpnb._protocol.messages import LogChunk
-from dpnb._protocol.picker import VERSION as PICKER_VERSION
-from dpnb._protocol.picker import PickerState
+from dpnb._protocol.messages import VERSION as PICKER_VERSION
+from dpnb._protocol.messages import LogChunk, PickerState
 from dpnb._protocol.snapshot import VERSION, ExplanationText, SessionSnapshot, Snapshot
 from dpnb.notebook.panel import EXPLAINED
 from dpnb.render.explanations import EXPLANATIONS

@@ -12,7 +12,7 @@ import pytest
 from nbclient import NotebookClient
 
 from dpnb._core.execution import executor
-from dpnb.notebook import progress_line
+from dpnb.notebook import cell_output as progress_line
 from dpnb.progress import Stage
 from kernel_pool.forked_kernels import forking_here
 from waiting import LIMIT
@@ -37,7 +37,7 @@ class Shown:
 
 def test_a_line_is_shown_once_and_then_updated_in_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = Shown(monkeypatch)
-    line = progress_line.begin()
+    line = progress_line.begin_line()
     for number in range(10):
         line(f"step {number}", False)
     line("the end", True)
@@ -47,7 +47,7 @@ def test_a_line_is_shown_once_and_then_updated_in_its_place(monkeypatch: pytest.
 
 def test_of_a_line_that_was_never_shown_nothing_is_displayed(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = Shown(monkeypatch)
-    progress_line.begin()("", True)
+    progress_line.begin_line()("", True)
     assert shown.displayed == 0
 
 
@@ -55,7 +55,7 @@ def test_a_widget_that_asks_shows_its_own_line(monkeypatch: pytest.MonkeyPatch) 
     shown = Shown(monkeypatch)
     told: list[tuple[str, bool]] = []
     with progress_line.shown_by(lambda: lambda text, done: told.append((text, done))):
-        progress_line.begin()("adding up rows, 1 s", False)
+        progress_line.begin_line()("adding up rows, 1 s", False)
     assert told == [("adding up rows, 1 s", False)]
     assert shown.displayed == 0
 
@@ -87,7 +87,7 @@ def test_in_a_notebook_the_cell_says_how_far_it_is_and_elsewhere_nothing_is_show
 
 SLOW = """
 import threading
-from dpnb.notebook import progress_line as progress
+from dpnb.notebook import cell_output as progress
 from dpnb._backends.memory import memory_backend as memory
 
 seen = threading.Event()

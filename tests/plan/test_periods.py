@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpnb._plan.expressions.calendar import index_of
 from dpnb._plan.expressions.dtypes import Categorical, Timestamp
 from dpnb._plan.expressions.nodes import Column, Compare, Expression, Literal, Period, PeriodUnit
 from dpnb._plan.expressions.periods import (
@@ -19,6 +18,7 @@ from dpnb._plan.expressions.periods import (
     MAX_PERIODS,
     compared,
     date_constant,
+    index_of,
     index_range,
     period_of,
     start_of,

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from contracts.unit_plans import FUNCTIONS
 from dpnb._backends import MemoryBackend
-from dpnb._backends.memory.units import within as windows
-from dpnb._backends.memory.units.within import windowed
+from dpnb._backends.memory import within as windows
+from dpnb._backends.memory.within import windowed
 from dpnb._compile import linear_query
 from dpnb._plan.expressions.dtypes import Categorical, Numeric, Timestamp
 from dpnb._plan.expressions.nodes import Arithmetic, Column, Expression, Literal, WithinFunction, WithinUnit

@@ -24,9 +24,9 @@ from dpnb._request import ALWAYS
 from dpnb.errors import DpnbError, LedgerReplaced
 from dpnb.interactive.calls import execute
 from dpnb.ledger.shared_rows import SharedRows
-from dpnb.wire import replies
+from dpnb.wire import messages as replies
 from dpnb.wire.decoding import decode_envelope
-from dpnb.wire.replies import Changed, Done, LedgerRow, Refused, Rows, Table
+from dpnb.wire.messages import Changed, Done, LedgerRow, Refused, Rows, Table
 from waiting import LIMIT, wait_until
 
 TOKEN = "the-token-of-ana"

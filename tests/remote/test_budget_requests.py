@@ -11,7 +11,7 @@ import dpnb
 from dpnb.errors import BudgetExceeded, RequestError
 from dpnb.service.app import Service
 from dpnb.session.snapshot import snapshot
-from dpnb.wire.acts import Approve, Components, Decline
+from dpnb.wire.messages import Approve, Components, Decline
 from remote.asking import POOLED, RESERVED, asking, decide
 from service.served import open_people
 from waiting import wait_until

@@ -30,8 +30,7 @@ from dpnb.errors import (
     ServiceUnavailable,
 )
 from dpnb.remote import RemoteSession, channel
-from dpnb.remote.origin import Origin, origin_of
-from dpnb.remote.tokens import Token
+from dpnb.remote.tokens import Origin, Token, origin_of
 from remote.people import connected, people
 from remote.small_service import TOKEN, SmallService
 from waiting import wait_until

@@ -21,10 +21,9 @@ from dpnb.remote import channel as channels
 from dpnb.remote import events
 from dpnb.remote.channel import Channel, refusal
 from dpnb.remote.events import ServiceConnection
-from dpnb.remote.origin import origin_of
 from dpnb.remote.session import RemoteSession
-from dpnb.remote.tokens import Token
-from dpnb.wire.replies import LedgerRow, Refused, Rows, Table
+from dpnb.remote.tokens import Token, origin_of
+from dpnb.wire.messages import LedgerRow, Refused, Rows, Table
 from waiting import wait_until
 
 SECRET = "the-token-of-ana"

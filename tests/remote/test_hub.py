@@ -18,8 +18,7 @@ from dpnb.remote import tokens
 from dpnb.remote.channel import Channel
 from dpnb.remote.connect import find_credential
 from dpnb.remote.hub import RENEWED_SECONDS, VALID_SECONDS, HubToken, hub_address, hub_token
-from dpnb.remote.origin import origin_of
-from dpnb.remote.tokens import Token, token_file
+from dpnb.remote.tokens import Token, origin_of, token_file
 from remote.people import people
 from remote.small_service import TOKEN, SmallService, refused
 

@@ -14,7 +14,7 @@ from dpnb.errors import ServiceError
 from dpnb.ledger.replica import ReplicaLedger
 from dpnb.remote import RemoteSession
 from dpnb.remote.channel import Channel
-from dpnb.wire.replies import Done
+from dpnb.wire.messages import Done
 from remote.asking import POOLED, RESERVED, asking
 from remote.people import connected, people
 

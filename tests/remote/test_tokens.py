@@ -11,8 +11,7 @@ import pytest
 
 from dpnb.errors import InvalidValueError, RequestError
 from dpnb.remote import tokens
-from dpnb.remote.origin import origin_of
-from dpnb.remote.tokens import Token, ask_for_token, find_token, offer_to_keep, token_file
+from dpnb.remote.tokens import Token, ask_for_token, find_token, offer_to_keep, origin_of, token_file
 
 HERE, ELSEWHERE = origin_of("https://here.example"), origin_of("https://elsewhere.example")
 

@@ -19,7 +19,7 @@ from dpnb.copying import NotCopyable
 from dpnb.errors import DpnbError, RequestError
 from dpnb.results.answer import Answer
 from dpnb.results.estimates import IntervalArrays
-from dpnb.results.fit import FitResult
+from dpnb.results.regression import FitResult
 from dpnb.results.tables.table import Estimates
 
 SECRET = "SECRET-Alice"

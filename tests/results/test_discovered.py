@@ -22,9 +22,9 @@ from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb.accounting.truncated_normal import alpha_of_each
 from dpnb.errors import ErrorEstimateUnavailable, RequestError
 from dpnb.mechanisms.measurement import Measurement
-from dpnb.mechanisms.partition_selection import least_named, threshold_for
+from dpnb.mechanisms.selection import least_named, threshold_for
 from dpnb.results.estimates import estimate
-from dpnb.results.estimates.discovered_groups import named_groups, widest
+from dpnb.results.estimates.estimate import named_groups, widest
 from dpnb.schema import Text
 
 SIZES = {"many": 400, "some": 90, "few": 80}

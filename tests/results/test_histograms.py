@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dpnb
-from dpnb.render.histograms import HEIGHT, WIDTH, Ticks, bin_edges, histogram_html, is_histogram
+from dpnb.render.charts import HEIGHT, WIDTH, Ticks, bin_edges, histogram_html, is_histogram
 from dpnb.results.answer import Answer
 
 EDGES = [0, 5, 10, 20]

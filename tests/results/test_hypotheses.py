@@ -19,9 +19,16 @@ import dpnb
 from dpnb.errors import InvalidValueError, NotReleasedError, PlanError, RequestError
 from dpnb.ledger import MEMORY
 from dpnb.results.estimates.noisy import SampledAs
-from dpnb.results.testing.groups import GroupErrors, equality, of_value, trend, under_equality, wald
-from dpnb.results.testing.hypothesis import HypothesisTest
-from dpnb.results.testing.independence import independence
+from dpnb.results.testing import (
+    GroupErrors,
+    HypothesisTest,
+    equality,
+    independence,
+    of_value,
+    trend,
+    under_equality,
+    wald,
+)
 
 SCHEMA: dict[str, Any] = {
     "arm": dpnb.Categories(["new", "old"]),

@@ -20,7 +20,7 @@ import dpnb
 from dpnb.errors import AnswerAttributeError, DpnbError, NotReleasedError, PlanError, RequestError
 from dpnb.results.answer import Answer
 from dpnb.results.estimates import IntervalArrays
-from dpnb.results.fit import NO_INTERVALS, FitResult
+from dpnb.results.regression import NO_INTERVALS, FitResult
 from dpnb.results.tables.table import Estimates
 
 PLANS, SIDES, EDGES = ["free", "25%", "a|b *c*"], ["south", "north"], [0, 5, 10, 20]

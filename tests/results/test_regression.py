@@ -17,7 +17,7 @@ from dpnb.accounting.losses import GDP
 from dpnb.errors import InvalidValueError, RequestError
 from dpnb.ledger import MEMORY
 from dpnb.results.estimates.least_squares import LeastSquares
-from dpnb.results.estimates.regression import RegressionNumbers, RegressionTerm, TermFactor
+from dpnb.results.estimates.linear import RegressionNumbers, RegressionTerm, TermFactor
 from dpnb.results.regression import RegressionResult
 
 CHANCE = np.random.default_rng(47)

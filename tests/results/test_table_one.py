@@ -15,7 +15,7 @@ import dpnb
 from dpnb.errors import NotReleasedError, PlanError, RequestError
 from dpnb.ledger import MEMORY
 from dpnb.render.tables import latex_text
-from dpnb.results.studies.table_one import TableOne
+from dpnb.results.table_one import TableOne
 
 SIZE = 900
 SCHEMA = {

@@ -18,7 +18,7 @@ from dpnb._target import Target
 from dpnb.errors import DpnbError, ExecutionError
 from dpnb.interactive.calls import execute
 from dpnb.wire.decoding import decode_envelope, encode_envelope
-from dpnb.wire.envelope import Envelope
+from dpnb.wire.messages import Envelope
 
 SCHEMA = {
     "x": dpnb.Bounded(-3, 8),

@@ -10,11 +10,11 @@ import httpx
 import msgspec
 import pytest
 
-from dpnb._protocol.cockpit import ServiceState
+from dpnb._protocol.curation import ServiceState
 from dpnb.service.access.tokens import Role
 from dpnb.service.cockpit import page
 from dpnb.service.cockpit.app import Cockpit
-from dpnb.service.cockpit.protections import Origins
+from dpnb.service.cockpit.page import Origins
 from service.served import Served, run_served
 
 ORIGIN = "http://localhost:8444"

@@ -7,9 +7,8 @@ from contextlib import closing
 from dpnb._protocol.curation import HeldState, TableState
 from dpnb.remote.connect import open_channel
 from dpnb.remote.deciding import send_act
-from dpnb.remote.origin import origin_of
-from dpnb.remote.tokens import Token
-from dpnb.wire.acts import Resume
+from dpnb.remote.tokens import Token, origin_of
+from dpnb.wire.messages import Resume
 
 
 def resume_held(address: str, token: str, table: str) -> list[HeldState]:

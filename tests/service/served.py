@@ -22,7 +22,7 @@ from dpnb.service.configuration.parts import DivisionSettings
 from dpnb.service.configuration.settings import TableSettings
 from dpnb.service.opening import OpenTable
 from dpnb.wire.decoding import encode_envelope
-from dpnb.wire.envelope import Envelope
+from dpnb.wire.messages import Envelope
 
 T = TypeVar("T")
 

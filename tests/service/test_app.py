@@ -17,9 +17,9 @@ from dpnb.ledger.shared_rows import SharedRows
 from dpnb.remote.channel import failure
 from dpnb.service import requests as service_requests
 from dpnb.service.access.tokens import revoke_tokens
-from dpnb.service.monitoring.log import set_up_log
+from dpnb.service.monitoring import set_up_log
 from dpnb.service.network.grid import ChangeFeed
-from dpnb.wire.limits import MAX_BODY
+from dpnb.wire.amounts import MAX_BODY
 from service.served import REQUESTS, SECRET, Served, content, open_people, run_served
 from waiting import LIMIT
 

@@ -15,14 +15,14 @@ from dpnb._plan.expressions.nodes import Column, Cut
 from dpnb._plan.plan import GroupLevel
 from dpnb._request import DescendGradient, LaunchMechanism, PartitionTable
 from dpnb.errors import DpnbError, RequestError
+from dpnb.interactive import descent as options
 from dpnb.interactive.calls import execute
-from dpnb.interactive.descent import options
-from dpnb.interactive.partition import MOST_KEPT
+from dpnb.interactive.sub_session import MOST_KEPT
 from dpnb.ledger import node_of
 from dpnb.ledger.shared_rows import SharedRows
 from dpnb.service import server
 from dpnb.wire.decoding import decode_envelope, encode_envelope
-from dpnb.wire.envelope import Envelope
+from dpnb.wire.messages import Envelope
 from service.bodies import neighbours
 from service.test_process import Curator, count
 

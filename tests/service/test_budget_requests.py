@@ -34,7 +34,7 @@ from dpnb.service.configuration.settings import TableSettings
 from dpnb.service.curation import acts
 from dpnb.service.opening import OpenTable
 from dpnb.session.disclosure.building import report_of
-from dpnb.wire.acts import AnyAct, Approve, Components, Decline, MoveCap, Restore, Revoke
+from dpnb.wire.messages import AnyAct, Approve, Components, Decline, MoveCap, Restore, Revoke
 from service.served import Served, content, open_people, run_served
 
 HALF, ALL = AmountSettings(Fraction(1, 2)), AmountSettings(Fraction(1))

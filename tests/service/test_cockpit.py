@@ -22,10 +22,11 @@ from dpnb.curator.disclosure import verify
 from dpnb.ledger import Ledger
 from dpnb.service.access import tokens
 from dpnb.service.access.tokens import Role, new_token, revoke_tokens
-from dpnb.service.cockpit import app, protections
-from dpnb.service.cockpit import protections as logins
+from dpnb.service.cockpit import app
+from dpnb.service.cockpit import page as logins
+from dpnb.service.cockpit import page as protections
 from dpnb.service.cockpit.app import Cockpit
-from dpnb.service.cockpit.protections import POLICY, Logins, Origins
+from dpnb.service.cockpit.page import POLICY, Logins, Origins
 from dpnb.service.configuration.parts import AmountSettings, DivisionSettings, PartSettings
 from dpnb.service.curation import rows as log_rows
 from dpnb.service.limits import FAILURES_PER_MINUTE

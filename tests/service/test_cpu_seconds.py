@@ -18,7 +18,7 @@ from dpnb.service import requests, turns
 from dpnb.service.analysts import AnalystSession
 from dpnb.service.configuration.settings import Limits
 from dpnb.service.limits import CpuSeconds
-from dpnb.service.monitoring.metrics import Metrics
+from dpnb.service.monitoring import Metrics
 from dpnb.service.running import RunningRequest
 from dpnb.service.served import Rules
 from dpnb.wire.decoding import decode_envelope

@@ -21,10 +21,10 @@ from dpnb._request import AnyRequest, Conditions, Release, ReleaseBatch, SelectG
 from dpnb._target import Target
 from dpnb.curator.audit import audit
 from dpnb.ledger import Ledger
-from dpnb.service.monitoring.metrics import Metrics
+from dpnb.service.monitoring import Metrics
 from dpnb.service.served import Rules
 from dpnb.threads import end_if_asked, ended_by
-from dpnb.wire.acts import AnyAct, End, Resume
+from dpnb.wire.messages import AnyAct, End, Resume
 from service.served import Served, content, open_people, run_served
 from service.test_division import BUDGET, LAUNCHES, division
 from service.test_turns import until

@@ -101,7 +101,7 @@ def test_a_divided_budget_stays(served: Any) -> None:
 
 
 def test_a_text_file_is_read_with_the_columns_that_order_its_rows(tmp_path: Path) -> None:
-    from dpnb._sources.reading import read_tables
+    from dpnb._sources.formats import read_tables
     from dpnb._sources.source import DataSource
 
     ROWS.to_csv(tmp_path / "people.csv", index=False)

@@ -17,7 +17,7 @@ import pytest
 
 from dpnb.__main__ import main
 from dpnb._sources import text_file
-from dpnb._sources.reading import digest_of
+from dpnb._sources.formats import digest_of
 from dpnb._sources.source import DataSource
 from dpnb.curator.audit import audit
 from dpnb.errors import InvalidValueError, SchemaError
@@ -25,9 +25,9 @@ from dpnb.ledger.charge import TABLE_FILES
 from dpnb.service.configuration.settings import DataSetting, TableSettings
 from dpnb.service.curation.rows import audit_page
 from dpnb.service.opening import OpenTable, check_table, open_table
-from dpnb.session import table_contents as file_contents
+from dpnb.session import backup as file_contents
+from dpnb.session.backup import SUFFIX
 from dpnb.session.disclosure.building import report_of
-from dpnb.session.table_contents import SUFFIX
 
 DECLARATION = 'name = "people"\nversion = "{0}"\nbudget = {{ epsilon = 1.0, delta = 1e-6 }}\n'
 SCHEMA = '[schema]\nage = { type = "bounded", low = 0, high = 100 }\n'

@@ -115,7 +115,7 @@ def test_a_user_without_the_scope_is_refused_by_type(hub: Hub) -> None:
 def test_the_token_that_is_sent_has_the_one_scope_and_expires(hub: Hub) -> None:
     ana = hub.kernels["ana"]
     ana.run('session = dpnb.connect(table="pooled")')
-    ana.run("from dpnb.remote.hub import hub_token; from dpnb.remote.origin import origin_of")
+    ana.run("from dpnb.remote.hub import hub_token; from dpnb.remote.tokens import origin_of")
     ana.run('sent = hub_token(origin_of(os.environ["DPNB_SERVICE"])).header().partition(" ")[2]')
     token = ana.value("sent")
     assert token != ana.value('os.environ["JUPYTERHUB_API_TOKEN"]')
@@ -134,7 +134,7 @@ def test_a_curator_of_the_hub_sees_who_asked_and_freezes_a_table(hub: Hub) -> No
     ana.run('session = dpnb.connect(table="pooled")')
     ana.run('session.frame.count().release(mu="1/10")')
     for kernel in (ana, cora):
-        kernel.run("from dpnb.remote.deciding import change, history; from dpnb.wire.acts import Freeze, Unfreeze")
+        kernel.run("from dpnb.remote.deciding import change, history; from dpnb.wire.messages import Freeze, Unfreeze")
     address = 'os.environ["DPNB_SERVICE"]'
     assert "ana: " in cora.run(f'print(history({address}, "pooled"))')
     assert hub.refusal("ana", f'history({address}, "pooled")').startswith("AccessDenied JupyterHub: gives this user no")

@@ -18,8 +18,7 @@ from dpnb._plan.plan import Plan
 from dpnb._request import AnyRequest, CloseMechanism, DescendGradient, LaunchMechanism
 from dpnb.interactive import calls
 from dpnb.remote import channel
-from dpnb.remote.origin import origin_of
-from dpnb.remote.tokens import Token
+from dpnb.remote.tokens import Token, origin_of
 from dpnb.service import app
 from dpnb.service import requests as service_requests
 from dpnb.service.configuration.settings import Limits

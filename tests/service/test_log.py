@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from dpnb._request import CloseMechanism
-from dpnb.service.monitoring import log as service_log
-from dpnb.service.monitoring.log import (
+from dpnb.service import monitoring as service_log
+from dpnb.service.monitoring import (
     LINES_PER_MINUTE,
     LOGINS_PER_MINUTE,
     LineLimit,

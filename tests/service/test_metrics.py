@@ -14,7 +14,7 @@ from prometheus_client.samples import Sample
 from dpnb.errors import LedgerError
 from dpnb.service.access import tokens
 from dpnb.service.access.tokens import Role, new_token
-from dpnb.service.monitoring.metrics import FOLLOWED, Metrics
+from dpnb.service.monitoring import FOLLOWED, Metrics
 from dpnb.service.served import Rules
 from service.cockpits import ORIGIN, Opened, built, run_cockpit
 from service.served import run_in_loop

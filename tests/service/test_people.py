@@ -30,7 +30,7 @@ from dpnb.service.configuration.parts import AmountSettings, DivisionSettings, P
 from dpnb.service.configuration.settings import TableSettings
 from dpnb.service.opening import OpenTable
 from dpnb.session.disclosure.building import report_of
-from dpnb.wire.acts import AddAnalyst, AnyPersonAct, Components, HandOver, RemoveAnalyst
+from dpnb.wire.messages import AddAnalyst, AnyPersonAct, Components, HandOver, RemoveAnalyst
 from service.served import Served, content, open_people, run_served
 from service.test_division import StoppedClock
 from waiting import wait_until

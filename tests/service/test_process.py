@@ -29,7 +29,7 @@ from dpnb.ledger.charge import TABLE_FILES
 from dpnb.remote.connect import connect
 from dpnb.service.access.tokens import new_token
 from dpnb.wire.decoding import encode_envelope
-from dpnb.wire.envelope import Envelope
+from dpnb.wire.messages import Envelope
 from service.crashing import serve_until
 from service.curating import resume_held
 from service.forked import Forked

@@ -16,7 +16,7 @@ from dpnb._request import Release, RequestBudget
 from dpnb._target import Target
 from dpnb.curator.disclosure import verify
 from dpnb.ledger import Ledger
-from dpnb.service.cockpit import audits
+from dpnb.service.cockpit import records as audits
 from dpnb.service.configuration.parts import AmountSettings, DivisionSettings, PartSettings
 from dpnb.session.backup import back_up
 from dpnb.session.disclosure.building import report_about

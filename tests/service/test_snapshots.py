@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from dpnb.__main__ import main
-from dpnb._sources.databases import snapshots
-from dpnb._sources.databases.reading import connected
+from dpnb._sources import snapshots
+from dpnb._sources.snapshots import connected
 from dpnb.errors import InvalidValueError, LedgerError, SchemaError
 from dpnb.service.configuration.settings import TableSettings, read_settings
 from dpnb.service.curation.rows import words_of

@@ -16,7 +16,7 @@ import pytest
 import dpnb
 from dpnb._request import Release
 from dpnb._target import Target
-from dpnb.interactive.partition import partition_request
+from dpnb.interactive.sub_session import partition_request
 from dpnb.service.configuration.settings import Limits
 from dpnb.service.limits import CHARGED, MB, NOT_CHARGED, StoredRows
 from dpnb.service.served import Rules

@@ -132,7 +132,7 @@ def test_the_list_shows_the_state_of_each_token_and_no_hash(
     assert "valid tokens" not in capsys.readouterr().err
     assert main(["token", "new", "ana", *option]) == 0
     assert "ana has 2 valid tokens now; python -m dpnb token revoke ana takes all back" in capsys.readouterr().err
-    monkeypatch.setattr("dpnb.service.commands.now", lambda: datetime.now(UTC) + timedelta(hours=2))
+    monkeypatch.setattr("dpnb.service.server.now", lambda: datetime.now(UTC) + timedelta(hours=2))
     capsys.readouterr()
     assert main(["token", "list", *option]) == 0
     shown = capsys.readouterr().out

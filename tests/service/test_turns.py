@@ -15,7 +15,7 @@ from dpnb.interactive import calls
 from dpnb.service import requests, turns
 from dpnb.service import turns as free_work
 from dpnb.service.access.tokens import revoke_tokens
-from dpnb.service.monitoring.metrics import Metrics
+from dpnb.service.monitoring import Metrics
 from dpnb.service.served import Rules
 from dpnb.service.turns import Turns
 from dpnb.wire.decoding import decode_envelope

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import dpnb
-from dpnb._core.history import launch_text
+from dpnb._core.history import words as launch_text
 from dpnb._plan.expressions.nodes import Column, Compare, Expression, Literal, Lookup, Or
 from dpnb._plan.measurements import (
     ColumnsView,

@@ -15,8 +15,7 @@ from dpnb.__main__ import main
 from dpnb.curator.audit import audit
 from dpnb.errors import InvalidValueError, LedgerError
 from dpnb.ledger import Ledger
-from dpnb.session.backup import NOTE, back_up, last_backup
-from dpnb.session.table_contents import SUFFIX
+from dpnb.session.backup import NOTE, SUFFIX, back_up, last_backup
 from session.statements import opened
 
 

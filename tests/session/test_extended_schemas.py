@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import dpnb
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable
-from dpnb._core.accountant import declaring
+from dpnb._core.accountant import parameters as declaring
 from dpnb._core.ledger_metadata import LedgerMetadata
 from dpnb._core.tables import PrivateTables
 from dpnb._core.unit_budgets import IndividualAccounting
@@ -622,7 +622,7 @@ def test_a_text_file_of_a_new_version_is_not_taken_for_a_used_one(tmp_path: Path
     def run(version: str, *more: str) -> dpnb.Session:
         declared = [f'version = "{version}"', *lines, *more]
         (tmp_path / "clinic.toml").write_text("\n".join(declared), encoding="utf-8")
-        from dpnb._sources.reading import read_tables
+        from dpnb._sources.formats import read_tables
         from dpnb._sources.source import DataSource
 
         table = read_tables({"": DataSource(str(tmp_path / "clinic.csv"))}, "table")[""]

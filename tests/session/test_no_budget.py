@@ -19,8 +19,8 @@ from dpnb.accounting.conversions import mu_from_pure
 from dpnb.accounting.convert import convert
 from dpnb.errors import InvalidValueError, LedgerError, RequestError
 from dpnb.ledger import MEMORY
-from dpnb.notebook.confirmation import large_release
 from dpnb.notebook.picker_state import make_state
+from dpnb.notebook.picker_steps import large_release
 
 TABLE = pd.DataFrame({"age": [20.0, 30.0, 40.0, 50.0], "sex": ["f", "m", "f", "m"]})
 BUDGET = dpnb.Budget(epsilon=1, delta=1e-6)
@@ -111,7 +111,7 @@ def test_ledger_without_a_budget_is_never_opened_with_one(tmp_path: Path) -> Non
 def test_control_metadata_that_omits_the_budget_would_open_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The control of the attack: with equal texts for every budget, a spent ledger answers again."""
     monkeypatch.setattr(dpnb.Budget, "to_json", lambda self: {})
-    monkeypatch.setattr("dpnb.accounting.no_budget.NoBudget.to_json", lambda self: {})
+    monkeypatch.setattr("dpnb.accounting.budget.NoBudget.to_json", lambda self: {})
     monkeypatch.setattr("dpnb._core.options.NO_FILTER", "gdp")
     monkeypatch.setattr("dpnb.accounting.guarantee.NO_FILTER", "gdp")
     path = tmp_path / "clinic.dpnb"

@@ -13,9 +13,8 @@ import pytest
 
 import dpnb
 from dpnb.errors import DpnbError, NotReleasedError, PlanError, RequestError
-from dpnb.results.survival.answer import SurvivalAnswer
-from dpnb.results.survival.curves import SampledRows
-from dpnb.results.survival.layout import SurvivalLayout
+from dpnb.results.survival import SurvivalAnswer, SurvivalLayout
+from dpnb.results.survival_curves import SampledRows
 
 RNG = np.random.default_rng(1)
 N = 3000

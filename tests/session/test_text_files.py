@@ -15,7 +15,7 @@ import pytest
 import dpnb
 from dpnb._backends.reading import Reading
 from dpnb._core.tables import PrivateTables, UnreadTables
-from dpnb._sources.reading import read_tables
+from dpnb._sources.formats import read_tables
 from dpnb._sources.source import DataSource
 from dpnb.curator.check import check
 from dpnb.errors import InvalidValueError, LedgerError, SchemaError

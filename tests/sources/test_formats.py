@@ -24,7 +24,7 @@ from dpnb._backends.memory.prepare.prepared_table import columns_of, prepare
 from dpnb._backends.memory.prepare.unit_ids import distinct_unit_ids, unit_labels
 from dpnb._backends.reading import Reading, Wanted
 from dpnb._plan.privacy_unit import PrivacyUnit
-from dpnb._sources.reading import read_tables
+from dpnb._sources.formats import read_tables
 from dpnb._sources.source import DataSource
 from dpnb.errors import InvalidValueError, SchemaError
 from dpnb.schema import Schema

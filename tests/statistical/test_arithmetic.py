@@ -23,10 +23,10 @@ from dpnb._plan.expressions.nodes import Column
 from dpnb._plan.measurements import Count, Mean, Moments, MomentsView, PlainView, Sum
 from dpnb._plan.plan import Plan
 from dpnb.accounting.intervals import fixed_radius
-from dpnb.mechanisms.partition_selection import least_named, named
 from dpnb.mechanisms.randomness import NotPrivateSeededSource
+from dpnb.mechanisms.selection import least_named, named
 from dpnb.results.estimates import IntervalArrays
-from dpnb.results.estimates.discovered_groups import named_groups
+from dpnb.results.estimates.estimate import named_groups
 from dpnb.results.observations import CombinedObservations
 from dpnb.results.tables.table import Estimates
 from dpnb.schema import Bounded

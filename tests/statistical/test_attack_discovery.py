@@ -1,6 +1,6 @@
 """A group that one person alone has is hardly ever named, and naming groups tells no more than is claimed.
 
-The guarantee of a discovery has two parts (`dpnb.mechanisms.partition_selection`): with probability at most delta any
+The guarantee of a discovery has two parts (`dpnb.mechanisms.selection`): with probability at most delta any
 group of one person alone is named, and the sizes of all other groups are protected by mu.  The attack on sessions is
 `attacks/test_threshold.py`.
 """
@@ -23,10 +23,10 @@ from dpnb._plan.measurements import Discovery
 from dpnb._plan.plan import Plan, column
 from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit
 from dpnb.accounting.losses import GDP
-from dpnb.mechanisms.calibration import sigma_for
+from dpnb.mechanisms.gaussian import sigma_for
 from dpnb.mechanisms.measurement import Measurement
-from dpnb.mechanisms.partition_selection import named, threshold_for
 from dpnb.mechanisms.randomness import NoiseSource, NotPrivateSeededSource
+from dpnb.mechanisms.selection import named, threshold_for
 from dpnb.schema import Bounded, Schema, Text
 
 pytestmark = pytest.mark.statistical

@@ -26,9 +26,9 @@ from hypothesis import strategies as st
 import dpnb
 from dpnb._backends.memory import execute as execution
 from dpnb._backends.memory import memory_backend
+from dpnb._backends.memory import per_unit as unit_norms
+from dpnb._backends.memory.per_unit import per_unit_vectors
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable
-from dpnb._backends.memory.units import unit_norms
-from dpnb._backends.memory.units.per_unit import per_unit_vectors
 from dpnb._backends.unit_vectors import UnitVectors
 from dpnb._core import unit_budgets
 from dpnb._core.execution import releases
@@ -37,8 +37,8 @@ from dpnb._core.history import log as log_module
 from dpnb._core.releases import ReleasePipeline
 from dpnb._core.unit_budgets import IndividualAccounting, UnitChargeRecord, _UnitBudgetState
 from dpnb.accounting.individual import IndividualFilter, UnitAdmission
-from dpnb.accounting.individual import admission as till_module
 from dpnb.accounting.individual import filter as filter_module
+from dpnb.accounting.individual import filter as till_module
 from dpnb.errors import DpnbError, ExecutionError
 from dpnb.ledger import charge as charges
 from dpnb.ledger import row_times

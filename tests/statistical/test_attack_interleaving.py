@@ -36,8 +36,9 @@ from dpnb._plan.plan import Plan
 from dpnb.accounting.losses import GDP
 from dpnb.accounting.partition_cost import PartRef
 from dpnb.errors import BudgetExceeded
-from dpnb.interactive import partition, sub_session
-from dpnb.interactive.threshold.above_threshold import STEPS, AboveThresholdParameters
+from dpnb.interactive import sub_session
+from dpnb.interactive import sub_session as partition
+from dpnb.interactive.above_threshold import STEPS, AboveThresholdParameters
 from statistical.attacks import Floats, seen_difference
 from statistical.quick import quick_sessions
 

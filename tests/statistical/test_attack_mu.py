@@ -17,7 +17,7 @@ from dpnb._compile import linear_query
 from dpnb._plan.plan import Plan
 from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb.accounting.losses import GDP
-from dpnb.mechanisms.calibration import sigma_for
+from dpnb.mechanisms.gaussian import sigma_for
 from statistical.attacks import Ask, Neighbours, neighbours
 from statistical.one_person import SCHEMA, seen, table
 

@@ -17,7 +17,7 @@ import pytest
 import dpnb
 from dpnb.accounting.losses import GDP
 from dpnb.accounting.prefix_sums import square_root_coefficients
-from dpnb.mechanisms.calibration import sigma_for
+from dpnb.mechanisms.gaussian import sigma_for
 from statistical.attacks import Floats, Neighbours, neighbours, seen_difference
 from statistical.one_person import SCHEMA, seen, table
 

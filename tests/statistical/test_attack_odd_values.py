@@ -18,7 +18,7 @@ import pytest
 
 import dpnb
 from dpnb._backends.memory import evaluate
-from dpnb._plan.expressions.calendar import index_of
+from dpnb._plan.expressions.periods import index_of
 from statistical import test_attack_texts as texts
 
 QUERIES: dict[str, Callable[[Any], Any]] = {

@@ -19,7 +19,7 @@ import pandas as pd
 import pytest
 
 import dpnb
-from dpnb._core.accountant import participation
+from dpnb._core import explain as participation
 from dpnb._core.unit_budgets import UnitChargeRecord
 from dpnb.accounting import RenyiTracker
 from dpnb.accounting.individual import UnitTracker

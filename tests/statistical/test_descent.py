@@ -21,9 +21,8 @@ from dpnb._plan.plan import Plan
 from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb._plan.regression import LARGEST, design
 from dpnb.accounting.losses import GDP
-from dpnb.interactive.descent.steps import is_moving, stepped, tail_means
-from dpnb.mechanisms.calibration import sigma_for
-from dpnb.mechanisms.gaussian import measure
+from dpnb.interactive.descent import is_moving, stepped, tail_means
+from dpnb.mechanisms.gaussian import measure, sigma_for
 from dpnb.mechanisms.randomness import NotPrivateSeededSource
 from dpnb.schema import Bounded, Categories, Schema
 

@@ -24,10 +24,10 @@ import dpnb
 from dpnb.accounting.intervals import fixed_radius
 from dpnb.accounting.truncated_normal import alpha_of_each
 from dpnb.mechanisms.measurement import Measurement
-from dpnb.mechanisms.partition_selection import least_named, named, threshold_for
 from dpnb.mechanisms.randomness import NotPrivateSeededSource
+from dpnb.mechanisms.selection import least_named, named, threshold_for
 from dpnb.results.estimates import IntervalArrays
-from dpnb.results.estimates.discovered_groups import named_groups
+from dpnb.results.estimates.estimate import named_groups
 from dpnb.results.tables.table import Estimates
 
 pytestmark = pytest.mark.statistical

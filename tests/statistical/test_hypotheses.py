@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpnb.results.testing.independence import independence
+from dpnb.results.testing import independence
 from statistical.tested_samples import Array, TestedSamples
 
 pytestmark = pytest.mark.statistical

@@ -18,8 +18,8 @@ from scipy.stats import binom
 
 import dpnb
 from dpnb.ledger import MEMORY
-from dpnb.results.survival.answer import SurvivalAnswer
-from dpnb.results.survival.log_rank import log_rank
+from dpnb.results.survival import SurvivalAnswer
+from dpnb.results.survival_curves import log_rank
 
 pytestmark = pytest.mark.statistical
 

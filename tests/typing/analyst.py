@@ -18,10 +18,10 @@ from dpnb.accounting import Filter
 from dpnb.accounting.losses import GDP, Loss
 from dpnb.accounting.odometers import Odometer
 from dpnb.interactive import RelativeError
-from dpnb.interactive.descent.gradient_descent import GradientDescent
+from dpnb.interactive.gradient_descent import GradientDescent
 from dpnb.interactive.noise_reduction import NoiseReduction
-from dpnb.interactive.partition import Partition
-from dpnb.interactive.threshold.scan import ThresholdScan
+from dpnb.interactive.scan import ThresholdScan
+from dpnb.interactive.sub_session import Partition
 from dpnb.ledger import Charge, Ledger
 from dpnb.query.arranged import ArrangedQuery
 from dpnb.query.newton import NewtonRegression
@@ -29,15 +29,14 @@ from dpnb.query.regression import RegressionQuery
 from dpnb.results.answer import History
 from dpnb.results.batch import BatchAnswer, TableWithMargins
 from dpnb.results.display import Explanation
-from dpnb.results.fit import FitResult
 from dpnb.results.preview import Previews
-from dpnb.results.regression import RegressionAnswer
+from dpnb.results.regression import FitResult, RegressionAnswer
 from dpnb.results.schema import TableSchema, TablesSchema
 from dpnb.results.selection import SelectedGroups, SelectionPreview, SelectionPreviews
-from dpnb.results.survival.answer import SurvivalAnswer
-from dpnb.results.tables.comparison import Comparison, ThresholdResult
+from dpnb.results.survival import SurvivalAnswer
+from dpnb.results.tables.intervals import Comparison, ThresholdResult
 from dpnb.results.tables.table import Estimates
-from dpnb.results.testing.hypothesis import HypothesisTest
+from dpnb.results.testing import HypothesisTest
 from dpnb.session.base import PartSession, SubSession
 
 Number = float | pd.Series | pd.DataFrame

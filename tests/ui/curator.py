@@ -19,7 +19,7 @@ from dpnb._request import Release, RequestBudget
 from dpnb._target import Target
 from dpnb.service.access.tokens import Role, new_token
 from dpnb.wire.decoding import encode_envelope
-from dpnb.wire.envelope import Envelope
+from dpnb.wire.messages import Envelope
 from service.served import open_people, people
 from waiting import LIMIT, LIMIT_MS
 

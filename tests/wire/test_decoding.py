@@ -30,10 +30,18 @@ from dpnb._request import (
 )
 from dpnb._target import Target
 from dpnb.wire import decoding
-from dpnb.wire.amounts import CAP, LOSS, THRESHOLD, amount_from_text, checked_amount, limit_to_send
+from dpnb.wire.amounts import (
+    CAP,
+    LOSS,
+    MAX_DEPTH,
+    THRESHOLD,
+    WireError,
+    amount_from_text,
+    checked_amount,
+    limit_to_send,
+)
 from dpnb.wire.decoding import decode_envelope, encode_envelope
-from dpnb.wire.envelope import Envelope
-from dpnb.wire.limits import MAX_DEPTH, WireError
+from dpnb.wire.messages import Envelope
 
 PLAN = Plan(Sum(Column("x")), Compare(">", Column("x"), Literal(1.5)), (GroupLevel("g", Column("g")),))
 TENTH = Target("mu", Fraction(1, 10))

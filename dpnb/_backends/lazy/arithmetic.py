@@ -4,7 +4,7 @@ Additions, multiplications, divisions of two columns, comparisons and `floor` of
 operations that libraries round differently are composed of these.  For division by a constant see `Engine.divided`.
 Only logarithms, `exp` and powers with a fraction are an engine's own, and may differ in the last bits.  Year, quarter,
 month and day come from the engine's own dates, the other parts of a point in time from seconds; see
-`dpnb._plan.expressions.calendar`.
+`dpnb._plan.expressions.periods`.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import narwhals as nw
 
 from dpnb._backends.lazy.engines.engine import Engine, toward_zero
 from dpnb._compile import grid
-from dpnb._plan.expressions.calendar import DAY, LIMIT, MICROS, SPANS
 from dpnb._plan.expressions.nodes import Arithmetic, DatePart, Expression, Function, Literal, PeriodUnit
+from dpnb._plan.expressions.periods import DAY, LIMIT, MICROS, SPANS
 from dpnb.times import Zone
 
 # --- parts of points in time ------------------------------------------------------------------------------------------
@@ -59,7 +59,7 @@ def index_of(
     to_dates: Callable[[nw.Expr], nw.Expr],
     divided: Callable[[nw.Expr, float], nw.Expr],
 ) -> nw.Expr:
-    """The number of the calendar period of each point in time, as `dpnb._plan.expressions.calendar.index_of`."""
+    """The number of the calendar period of each point in time, as `dpnb._plan.expressions.periods.index_of`."""
     if unit == "hour":
         return divided(seconds.floor(), 3600.0).floor()
     day = divided(seconds.floor(), DAY).floor()

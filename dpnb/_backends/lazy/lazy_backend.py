@@ -29,8 +29,7 @@ from dpnb._backends.lazy.expressions import NarwhalsEvaluator
 from dpnb._backends.lazy.files import digest_of, paths_of, refuse_unstable
 from dpnb._backends.lazy.group_discovery import UnitGroups, counted, groups_of_units
 from dpnb._backends.lazy.lazy_table import UNIT, LazyTable, Share, engine_table
-from dpnb._backends.lazy.row_limits import has_small_units, with_first_rows
-from dpnb._backends.lazy.unit_budgets import UnitSpending, unit_norms_squared
+from dpnb._backends.lazy.units import UnitSpending, has_small_units, unit_norms_squared, with_first_rows
 from dpnb._backends.lazy.within import chosen_rows, windowed
 from dpnb._backends.protocol import ChosenRows, Groups, Schemas, SourceResolver, Units, Windows
 from dpnb._backends.quiet import run_silently

@@ -218,7 +218,7 @@ def engine_table(
 ) -> LazyTable:
     """The columns in the schema as expressions of an engine, for all units or a share of them; reads no row.
 
-    All rows of a unit: those that count are chosen by `dpnb._backends.lazy.row_limits`.  Raises `SchemaError` if a
+    All rows of a unit: those that count are chosen by `dpnb._backends.lazy.units`.  Raises `SchemaError` if a
     column is missing, or has a type that cannot hold what the schema declares.
     """
     if len(schema) > engine.most_columns:

@@ -16,13 +16,11 @@ from numpy.typing import NDArray
 from dpnb._backends.evaluation import Evaluation, column_name
 from dpnb._backends.memory import blocks
 from dpnb._backends.memory.blocks import SubexpressionCache, bytes_without_views
-from dpnb._backends.memory.coarse import Threshold
-from dpnb._backends.memory.codes import LookupKeys
+from dpnb._backends.memory.codes import LookupKeys, Threshold
 from dpnb._backends.memory.kernels import kernels_for
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable, StringCodes
 from dpnb._backends.memory.prepare.values import Codes
 from dpnb._backends.protocol import BooleanColumn, Comparing, NumberStep
-from dpnb._plan.expressions.calendar import index_of, part_of, to_local
 from dpnb._plan.expressions.choices import COMPARE, RELATIONS
 from dpnb._plan.expressions.dtypes import Dtype, Numeric, String
 from dpnb._plan.expressions.letters import changed_case
@@ -43,6 +41,7 @@ from dpnb._plan.expressions.nodes import (
     Round,
     arguments,
 )
+from dpnb._plan.expressions.periods import index_of, part_of, to_local
 from dpnb._plan.expressions.rules import dtype_of
 from dpnb.schema import Categories, Key, Schema
 from dpnb.times import Zone

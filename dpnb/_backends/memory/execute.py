@@ -23,6 +23,16 @@ from dpnb._backends.memory.blocks import (
 )
 from dpnb._backends.memory.evaluate import NumpyEvaluator
 from dpnb._backends.memory.kernels import cell_sums, sums_and_counts
+from dpnb._backends.memory.per_unit import (
+    BIG,
+    RowValues,
+    each_part,
+    first_per_unit_cell,
+    has_fast_norms,
+    is_dense,
+    row_norms_squared,
+    unit_norms_squared,
+)
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable
 from dpnb._backends.memory.row_mask import (
     Mask,
@@ -34,8 +44,6 @@ from dpnb._backends.memory.row_mask import (
     slots_of,
     steps_of,
 )
-from dpnb._backends.memory.units.per_unit import BIG, each_part, first_per_unit_cell, is_dense
-from dpnb._backends.memory.units.unit_norms import RowValues, has_fast_norms, row_norms_squared, unit_norms_squared
 from dpnb._backends.unit_vectors import Floats, Sums, UnitVectors, added
 from dpnb._compile.features import (
     BRANCHING,
@@ -49,7 +57,7 @@ from dpnb._compile.features import (
 )
 from dpnb._compile.linear import LinearQuery
 from dpnb._plan.expressions.nodes import Column, Expression, Lookup
-from dpnb.accounting.individual.units import UnitIndices
+from dpnb.accounting.individual.arrays import UnitIndices
 from dpnb.schema import Schema
 
 T = TypeVar("T")

@@ -1,6 +1,6 @@
 """The groups of a table and their numbers of units.  Reads rows; what it returns is private until thresholded.
 
-See `dpnb.mechanisms.partition_selection` for what may then be released.
+See `dpnb.mechanisms.selection` for what may then be released.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dpnb._compile.linear import LinearQuery
 from dpnb._plan.expressions.dtypes import Boolean, Categorical, String
 from dpnb._plan.expressions.nodes import Column, Expression
 from dpnb._plan.expressions.rules import dtype_of
-from dpnb.accounting.individual.units import UnitIndices
+from dpnb.accounting.individual.arrays import UnitIndices
 from dpnb.schema import Key, Schema
 
 

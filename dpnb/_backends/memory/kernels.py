@@ -49,7 +49,7 @@ class Kernels:
     add: Callable[..., None]
     count: Callable[..., None]  # ``count(counts, cells, ones)``: add the numbers of rows that count by cell to ``ones``
     # ``at_least(values, codes, least, code, wanted, out)``: whether each value is at least ``least``, if ``wanted`` is
-    # true, otherwise whether it is less; see `dpnb._backends.memory.coarse` for the codes
+    # true, otherwise whether it is less; see `dpnb._backends.memory.codes` for the codes
     at_least: Callable[..., None]
 
 

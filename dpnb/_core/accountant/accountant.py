@@ -20,12 +20,11 @@ from dpnb._core.accountant.parameters import (
 )
 from dpnb._core.accountant.timeline import Timeline, truncated_view
 from dpnb._core.accountant.tree import BudgetTree, Launch
-from dpnb.accounting.budget import Budget
+from dpnb.accounting.budget import Budget, NoBudget
 from dpnb.accounting.exact import Number, decimal_sqrt_down
 from dpnb.accounting.filters import Filter
 from dpnb.accounting.guarantee import PrivacyGuarantee, make_guarantee
 from dpnb.accounting.losses import GDP, Loss
-from dpnb.accounting.no_budget import NoBudget
 from dpnb.accounting.odometers import MixtureOdometer, Odometer, TruncatedView
 from dpnb.accounting.partition_cost import PartRef
 from dpnb.errors import BudgetExceeded

@@ -38,7 +38,7 @@ from dpnb.accounting.odometers import (
     StitchedOdometer,
     ZCDPAccumulator,
 )
-from dpnb.accounting.odometers.time_uniform import IntrinsicTimeOdometer, for_intrinsic_time
+from dpnb.accounting.odometers.protocol import IntrinsicTimeOdometer, for_intrinsic_time
 from dpnb.accounting.partition_cost import NO_PARTS, PartRef, PartSums
 from dpnb.errors import ConversionError, InvalidValueError
 from dpnb.ledger import ChargeSummary

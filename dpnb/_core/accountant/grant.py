@@ -25,7 +25,7 @@ from typing import Any, Literal, get_args
 
 from dpnb.accounting.budget import Budget
 from dpnb.accounting.losses import PureGDP
-from dpnb.wire.acts import Level
+from dpnb.wire.messages import Level
 
 Mode = Literal["reserved", "pooled"]
 

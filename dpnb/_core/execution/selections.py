@@ -10,7 +10,7 @@ from fractions import Fraction
 from dpnb._compile import LinearQuery
 from dpnb._core.accountant.admission import admit_launch
 from dpnb._core.execution.executor import Kind, PricedRow
-from dpnb._core.history.launch_text import selection_words
+from dpnb._core.history.words import selection_words
 from dpnb._core.pricing.pricer import QueryPricer
 from dpnb._plan.identity import query_key
 from dpnb._plan.measurements import AnyView, Count, CountActiveUnits, CountUnits, PlainView, Proportions
@@ -25,8 +25,9 @@ from dpnb.accounting.losses import GDP, BoundedRange, Loss, Repeated
 from dpnb.errors import BudgetExceeded, InvalidValueError, PlanError, RequestError
 from dpnb.ledger import Charge
 from dpnb.ledger.charge import SELECTION
-from dpnb.mechanisms.calibration import sigma_for
-from dpnb.mechanisms.permute_and_flip import (
+from dpnb.mechanisms.gaussian import sigma_for
+from dpnb.mechanisms.randomness import NoiseSource
+from dpnb.mechanisms.selection import (
     ExponentialMechanism,
     LargestCounts,
     PermuteAndFlip,
@@ -34,7 +35,6 @@ from dpnb.mechanisms.permute_and_flip import (
     epsilon_for_shortfall,
     wrong_choices,
 )
-from dpnb.mechanisms.randomness import NoiseSource
 from dpnb.progress import Stage, at
 from dpnb.schema import whole_number
 

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING
 
 from dpnb._core import registry
 from dpnb._core.accountant.accountant import Accountant
-from dpnb._core.history.cost_text import charged_words
-from dpnb._core.history.words import title_of_request
+from dpnb._core.history.words import charged_words, title_of_request
 from dpnb._core.pricing.estimation import AnswerSummary
 from dpnb._protocol.snapshot import Refusal
 from dpnb.accounting.convert import convert

@@ -10,9 +10,8 @@ from itertools import chain
 from dpnb._compile import LinearQuery
 from dpnb._compile.marginals import Floats, Levels, Marginals
 from dpnb._compile.workload import Measure, Workload, refuse_different_vectors, workload_of
-from dpnb._core.pricing.batch_observations import as_precise, relative_precisions, scale_of
 from dpnb._core.pricing.pricer import QueryPricer
-from dpnb._core.pricing.query_state import QueryState
+from dpnb._core.pricing.query_state import QueryState, as_precise, relative_precisions, scale_of
 from dpnb._core.pricing.resolve import resolve_loss
 from dpnb._plan.measurements import AnyView, Proportions
 from dpnb._plan.plan import Plan, describe_plan
@@ -22,7 +21,7 @@ from dpnb.accounting.exact import decimal_sqrt_down, decimal_sqrt_up, exact
 from dpnb.accounting.grid import grid_down, grid_up
 from dpnb.accounting.losses import GDP
 from dpnb.errors import PlanError, RequestError
-from dpnb.mechanisms.calibration import sigma_for
+from dpnb.mechanisms.gaussian import sigma_for
 from dpnb.results.observations import CombinedObservations
 
 Queries = Sequence[tuple[Plan, AnyView]]

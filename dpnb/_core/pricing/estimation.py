@@ -37,19 +37,18 @@ from dpnb.accounting.exact import binary_down, decimal_down
 from dpnb.accounting.intervals import fixed_radius
 from dpnb.accounting.truncated_normal import alpha_of_each
 from dpnb.mechanisms.measurement import Measurement
-from dpnb.mechanisms.partition_selection import least_named
+from dpnb.mechanisms.selection import least_named
 from dpnb.render.numbers import date_with_interval, describe_error, number_with_interval
-from dpnb.results.bounds import EVENTS_PER_BIN
 from dpnb.results.estimates import IntervalArrays, estimate
-from dpnb.results.estimates.discovered_groups import GIVEN, named_groups
+from dpnb.results.estimates.estimate import GIVEN, named_groups
 from dpnb.results.estimates.least_squares import LeastSquares
-from dpnb.results.estimates.linear import least_squares, named_outputs, numbers_of
+from dpnb.results.estimates.linear import RegressionNumbers, least_squares, named_outputs, numbers_of
 from dpnb.results.estimates.noisy import SampledAs
 from dpnb.results.estimates.outputs import TableLayout, dates_of, outputs_of, table_of
 from dpnb.results.estimates.population import SamplingError, population, sampled_as
 from dpnb.results.estimates.quantiles import RANK_MARGIN, rank_scale
-from dpnb.results.estimates.regression import RegressionNumbers
 from dpnb.results.observations import FIRST_OBSERVATION_ALPHA, CombinedObservations, Floats, radius_of
+from dpnb.results.selection import EVENTS_PER_BIN
 from dpnb.schema import Categories, Key, Schema
 from dpnb.times import UTC_TIME
 
@@ -70,7 +69,7 @@ class AnswerSummary(NamedTuple):
 def alpha_of_each_interval(alpha: Fraction, view: AnyView, count: int, simultaneous: bool) -> Fraction:
     """The error probability of each of the intervals of an answer with `count` numbers, by the union bound.
 
-    One interval holds at a time, or all together; see `dpnb.results.bounds` for those of a bounds finder.
+    One interval holds at a time, or all together; see `dpnb.results.selection` for those of a bounds finder.
     """
     at_once = EVENTS_PER_BIN * count if isinstance(view, BoundsView) else count if simultaneous else 1
     return alpha / max(at_once, 1)

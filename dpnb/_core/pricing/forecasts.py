@@ -23,8 +23,8 @@ from dpnb._core.pricing.typical import typical_sums
 from dpnb._plan.measurements import ColumnsView, is_regression
 from dpnb._target import Label, Target
 from dpnb.accounting.exact import binary_down
-from dpnb.mechanisms.partition_selection import threshold_for
-from dpnb.results.estimates.discovered_groups import widest
+from dpnb.mechanisms.selection import threshold_for
+from dpnb.results.estimates.estimate import widest
 from dpnb.results.estimates.expected import half_widths, in_rank, output_units
 from dpnb.results.estimates.linear import least_squares, named_outputs
 from dpnb.results.estimates.noisy import Cells

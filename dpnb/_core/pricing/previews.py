@@ -30,8 +30,8 @@ from dpnb.accounting.intervals import fixed_radius
 from dpnb.accounting.losses import GDP, Loss
 from dpnb.copying import NotCopyable
 from dpnb.errors import DpnbError, RefinementWarning, RequestError
-from dpnb.mechanisms.calibration import sigma_for
-from dpnb.mechanisms.partition_selection import threshold_for
+from dpnb.mechanisms.gaussian import sigma_for
+from dpnb.mechanisms.selection import threshold_for
 from dpnb.render.numbers import describe_error, format_cost, format_number
 from dpnb.results.estimates.expected import RANK, in_rank, output_units, rank_note
 from dpnb.results.estimates.linear import named_outputs

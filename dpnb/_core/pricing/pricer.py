@@ -7,10 +7,9 @@ from dataclasses import replace
 from dpnb._compile import LinearQuery
 from dpnb._compile.linear import cells_of_unit
 from dpnb._core.accountant.accountant import Accountant
-from dpnb._core.pricing.batch_observations import batch_observation, rows_of_batch
 from dpnb._core.pricing.forecasts import ExpectedErrors
 from dpnb._core.pricing.public_knowledge import PublicSizes, RowCounts, known_row_counts
-from dpnb._core.pricing.query_state import QueryState, batch_table_of, request_of
+from dpnb._core.pricing.query_state import QueryState, batch_observation, batch_table_of, request_of, rows_of_batch
 from dpnb._core.pricing.resolve import refuse_unknown_error, resolve
 from dpnb._core.tables import PrivateTables
 from dpnb._plan.checks import check_view

@@ -14,11 +14,10 @@ from dpnb._core.pricing.public_knowledge import PRECISE_COUNT_RATIO, RowCounts, 
 from dpnb._plan.measurements import AnyView, Discovery
 from dpnb._plan.plan import Plan, describe_plan
 from dpnb._target import Label, Target
-from dpnb.accounting.budget import Budget
+from dpnb.accounting.budget import Budget, NoBudget
 from dpnb.accounting.conversions import mu_from_epsilon
 from dpnb.accounting.exact import decimal_down, decimal_sqrt_up, display_down
 from dpnb.accounting.losses import GDP
-from dpnb.accounting.no_budget import NoBudget
 from dpnb.errors import BudgetExceeded, ErrorEstimateUnavailable, RequestError
 from dpnb.results.estimates.noisy import Cells
 

@@ -15,7 +15,6 @@ import math
 import operator
 from collections.abc import Callable
 
-from dpnb._plan.expressions import calendar
 from dpnb._plan.expressions.dtypes import (
     Boolean,
     Categorical,
@@ -42,6 +41,7 @@ from dpnb._plan.expressions.nodes import (
     Seconds,
     TextLength,
 )
+from dpnb._plan.expressions.periods import RANGES, SPANS, year_of
 from dpnb._plan.expressions.text import as_code, as_operand, words
 
 LOGARITHMS: dict[str, Callable[[float], float]] = {"log": math.log, "log2": math.log2, "log10": math.log10}
@@ -220,18 +220,18 @@ def rounded(node: Round, inner: Dtype) -> Numeric:
 
 def part(node: ExtractDatePart, kind: Dtype) -> Numeric:
     """A part of a date, or of a duration."""
-    if node.part in calendar.SPANS:
+    if node.part in SPANS:
         if not isinstance(kind, Duration):
             refuse(node, f"only a difference of dates has {node.part}; this is {described(kind)}")
-        unit = calendar.SPANS[node.part]
+        unit = SPANS[node.part]
         return Numeric(math.floor(kind.low / unit), math.floor(kind.high / unit), whole=True)
     if not isinstance(kind, Timestamp):
         refuse(node, f"only a date has a {node.part}; this is {described(kind)}; declare it as dpnb.Dates(first, last)")
     of_zone(node, kind, node.zone)
     if node.part == "year":
         first, last = kind.local
-        return Numeric(calendar.year_of(first), calendar.year_of(last), whole=True)
-    low, high = calendar.RANGES[node.part]
+        return Numeric(year_of(first), year_of(last), whole=True)
+    low, high = RANGES[node.part]
     return Numeric(low, high, whole=True)
 
 

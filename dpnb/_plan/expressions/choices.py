@@ -45,7 +45,7 @@ from dpnb._plan.expressions.nodes import (
     Where,
 )
 from dpnb._plan.expressions.text import MAX_LISTED, words
-from dpnb._plan.suggestions import did_you_mean
+from dpnb._plan.unreleased import did_you_mean
 from dpnb.errors import PlanError
 from dpnb.schema import ALLOWED_MAGNITUDES, Key, has_allowed_magnitude
 

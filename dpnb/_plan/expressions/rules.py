@@ -31,7 +31,7 @@ from dpnb._plan.expressions.dtypes import (
 from dpnb._plan.expressions.nodes import Arithmetic, Column, Expression, Literal, Node, Round, arguments
 from dpnb._plan.expressions.text import as_code, as_operand, words
 from dpnb._plan.expressions.within import within
-from dpnb._plan.suggestions import did_you_mean
+from dpnb._plan.unreleased import did_you_mean
 from dpnb.errors import PlanError
 from dpnb.schema import (
     ALLOWED_MAGNITUDES,

@@ -34,7 +34,6 @@ pointwise_delta         Whitehouse et al. 2023, Lemma 2, with the right constant
 There is no function from rho or rdp to mu: no zCDP or RDP bound implies mu-GDP for any mu.
 """
 
-from dpnb.accounting.conversions.bounded_range import rdp_from_range, rho_from_range
 from dpnb.accounting.conversions.concentrated import (
     delta_from_rho,
     epsilon_from_rho,
@@ -61,6 +60,8 @@ from dpnb.accounting.conversions.renyi import (
     epsilon_from_rdp,
     rdp_from_epsilon,
     rdp_from_mu,
+    rdp_from_range,
+    rho_from_range,
 )
 from dpnb.accounting.conversions.reserve import epsilon_of_pure_gdp, mu_beside_reserve
 from dpnb.accounting.conversions.residue import residue_charge

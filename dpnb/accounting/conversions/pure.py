@@ -14,7 +14,7 @@ t may depend on the pair.
 1. Among all pairs with ratios in that interval, the one with two outcomes, whose logarithms are t and t - e, is the
    easiest to tell apart: a ratio with mean 1 under Q has the largest expected value of every convex function where it
    has only the values at the ends, and a privacy profile is such an expected value.
-2. *zCDP and RDP*: :mod:`dpnb.accounting.conversions.bounded_range`.
+2. *zCDP and RDP*: :mod:`dpnb.accounting.conversions.renyi`.
 3. *GDP*: the smallest mu is that of e/2 in pure DP, Phi(mu/2) = exp(e/2)/(1 + exp(e/2)).
 
    Proof.  Let p and q be the probabilities of the first outcome under P and Q.  The trade-off function of two outcomes

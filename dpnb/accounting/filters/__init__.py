@@ -26,15 +26,12 @@ raised.  UnboundedFilter is that of a session without a budget: it adds mu^2 and
 about one unit guarantee together is in ``several``.
 """
 
-from dpnb.accounting.filters.approx_dp import ApproxDPFilter
-from dpnb.accounting.filters.basic import BasicFilter
+from dpnb.accounting.filters.approx_dp import ApproxDPFilter, BasicFilter
 from dpnb.accounting.filters.gdp import GDPFilter
 from dpnb.accounting.filters.protocol import Filter
-from dpnb.accounting.filters.renyi import RDPFilter
+from dpnb.accounting.filters.renyi import RDPFilter, ZCDPFilter
 from dpnb.accounting.filters.rogers import RogersFilter
-from dpnb.accounting.filters.sum_filter import SumFilter
-from dpnb.accounting.filters.unbounded import UnboundedFilter
-from dpnb.accounting.filters.zcdp import ZCDPFilter
+from dpnb.accounting.filters.sum_filter import SumFilter, UnboundedFilter
 
 __all__ = [
     "FILTERS",

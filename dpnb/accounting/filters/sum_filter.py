@@ -1,4 +1,4 @@
-"""Filters that compare an exact sum of losses with a bound; their decisions are comparisons of rationals.
+"""Filters that compare an exact sum of losses with a bound, and the one without a bound.
 
 Sums are exact, and nothing above the budget is ever admitted.  An irrational bound is rounded down, a converted loss is
 rounded up.  The time and memory of a step do not depend on the number of earlier steps, as long as the losses are
@@ -14,11 +14,12 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Generic, Self, TypeVar
 
+from dpnb.accounting.budget import Budget
 from dpnb.accounting.conversions.directed import checked_delta
-from dpnb.accounting.convert import good_delta
+from dpnb.accounting.convert import convert, good_delta
 from dpnb.accounting.exact import Number, decimal_down, decimal_up, display_down, of_budget, percent_down
 from dpnb.accounting.filters.protocol import Filter
-from dpnb.accounting.losses import Loss
+from dpnb.accounting.losses import GDP, Loss
 from dpnb.copying import safe_repr
 from dpnb.errors import BudgetExceeded, ConversionError, InvalidValueError
 
@@ -166,3 +167,89 @@ def refusal(*, rule: str, loss: str, left: str, headroom: float, anything: bool)
         f"budget: {rule}; requested {loss}, remaining is {percent_down(headroom)} of the budget ({left}); "
         f"{remedy}; nothing was charged"
     )
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class UnboundedFilter(Filter):
+    """Admits every loss that implies GDP, and adds mu squared; it guarantees nothing.
+
+    What is relative to a budget does not exist: `budget`, :meth:`affordable` and :meth:`max_repetitions` are None,
+    `headroom` and :meth:`budget_fraction` are NaN, and :meth:`guaranteed_epsilon` is infinite.  `spent` is the sum of
+    the losses as GDP, so it is the mu of an accumulator (Smith and Thakurta 2022, Theorem 1): everything so far is
+    within every budget that was fixed beforehand and is at least `spent`, because a filter with that budget would have
+    admitted the same losses.  This says nothing about a moment that is chosen because of the answers; for that there
+    are the time-uniform odometers.
+
+    Attributes
+    ----------
+    spent : GDP
+        The sum so far.
+
+    Examples
+    --------
+    >>> from dpnb.accounting import GDP, UnboundedFilter
+    >>> UnboundedFilter().step(GDP(3)).step(GDP(4)).spent
+    GDP(mu=5.0)
+    """
+
+    name = "none"
+    is_served = True
+    label = "none"
+    guarantee = "no guarantee (no budget limits the privacy loss)"
+    rule = "there is no budget, and nothing is refused"
+    interleaving_obstacle = None
+    counts_range = True
+    partition_obstacle = None
+    counted_filters = ("gdp",)
+    spent: GDP
+
+    def __init__(self) -> None:
+        self._set(spent=GDP.of(Fraction(0), Fraction(0)))
+
+    @property
+    def budget(self) -> None:
+        """None: there is no budget."""
+        return
+
+    @property
+    def headroom(self) -> float:
+        """NaN: a share of no budget is not defined."""
+        return math.nan
+
+    @property
+    def spent_words(self) -> str:
+        """The sum of mu squared, as mu."""
+        return f"{self.spent.words} in total"
+
+    @classmethod
+    def from_budget(cls, budget: Budget) -> Self:
+        """The filter of a session without a budget, whatever its reference."""
+        return cls()
+
+    def to_filter_loss(self, loss: Loss) -> GDP:
+        return convert(loss, GDP)
+
+    def admits(self, loss: Loss) -> bool:
+        self.to_filter_loss(loss)
+        return True
+
+    def step(self, loss: Loss) -> Self:
+        return self._changed(spent=self.spent + self.to_filter_loss(loss))
+
+    def budget_fraction(self, loss: Loss) -> float:
+        self.to_filter_loss(loss)
+        return math.nan
+
+    def affordable(self) -> None:
+        return
+
+    def max_repetitions(self, loss: Loss) -> None:
+        self.to_filter_loss(loss)
+
+    def guaranteed_epsilon(self, delta: Number) -> float:
+        checked_delta(delta)
+        return math.inf
+
+    @safe_repr
+    def __repr__(self) -> str:
+        return f"UnboundedFilter(spent={self.spent!r})"

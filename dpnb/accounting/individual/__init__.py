@@ -41,8 +41,7 @@ under-charged, and dyadic sums stay exact.
 
 from __future__ import annotations
 
-from dpnb.accounting.individual.admission import UnitAdmission, UnitChargeTerms
-from dpnb.accounting.individual.filter import IndividualFilter, OnExhausted
+from dpnb.accounting.individual.filter import IndividualFilter, OnExhausted, UnitAdmission, UnitChargeTerms
 from dpnb.accounting.individual.formulas import (
     norm_budget_radius,
     norm_budget_variance,
@@ -57,8 +56,7 @@ from dpnb.accounting.individual.losses import (
     remaining_of,
 )
 from dpnb.accounting.individual.norm_filter import NormFilter
-from dpnb.accounting.individual.unit_tracker import UnitTracker
-from dpnb.accounting.individual.worst_case import WorstCaseFilter, worst_case_filter
+from dpnb.accounting.individual.worst_case import UnitTracker, WorstCaseFilter, worst_case_filter
 
 __all__ = [
     "IndividualFilter",

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from dpnb.accounting.exact import Number, binary_up, decimal_up, non_negative, positive, shown, sqrt_up
-from dpnb.accounting.individual.units import positive_literal
+from dpnb.accounting.individual.arrays import positive_literal
 from dpnb.errors import InvalidValueError
 
 

@@ -8,16 +8,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpnb.accounting.exact import Number, exact, shown
-from dpnb.accounting.individual.rounding import (
+from dpnb.accounting.individual.arrays import (
     Floats,
+    budget_as_double,
     distances_up,
     minus_down,
+    per_unit,
     plus_up,
+    positive_literal,
     squares_up,
     times_up,
     times_up_roughly,
 )
-from dpnb.accounting.individual.units import budget_as_double, per_unit, positive_literal
 from dpnb.errors import InvalidValueError
 
 

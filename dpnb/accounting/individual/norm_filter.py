@@ -9,10 +9,18 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpnb.accounting.exact import Number, binary_down, exact, positive
-from dpnb.accounting.frozen import Frozen
-from dpnb.accounting.individual.rounding import Floats, minus_down, plus_up, root_down, squares_up
-from dpnb.accounting.individual.units import budget_as_double, per_unit, read_only, unit_count
+from dpnb.accounting.exact import Frozen, Number, binary_down, exact, positive
+from dpnb.accounting.individual.arrays import (
+    Floats,
+    budget_as_double,
+    minus_down,
+    per_unit,
+    plus_up,
+    read_only,
+    root_down,
+    squares_up,
+    unit_count,
+)
 from dpnb.copying import safe_repr
 
 

@@ -78,12 +78,15 @@ from dpnb.accounting.odometers.accumulators import (
     RenyiTracker,
     ZCDPAccumulator,
 )
-from dpnb.accounting.odometers.curves import FilterOdometer, MixtureOdometer, Sided, StitchedOdometer
+from dpnb.accounting.odometers.curves import (
+    FilterOdometer,
+    MixtureOdometer,
+    ReflectionOdometer,
+    Sided,
+    StitchedOdometer,
+)
 from dpnb.accounting.odometers.protocol import Odometer, OdometerKind
-from dpnb.accounting.odometers.reflection import ReflectionOdometer
-from dpnb.accounting.odometers.rogers import RogersOdometer
-from dpnb.accounting.odometers.spent import SpentAccumulator
-from dpnb.accounting.odometers.sums import BasicOdometer, RenyiOdometer
+from dpnb.accounting.odometers.sums import BasicOdometer, RenyiOdometer, RogersOdometer, SpentAccumulator
 from dpnb.accounting.odometers.truncated_view import TruncatedView
 
 __all__ = [

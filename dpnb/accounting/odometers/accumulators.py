@@ -14,13 +14,20 @@ from typing import ClassVar
 
 from dpnb.accounting.conversions.directed import checked_delta
 from dpnb.accounting.convert import convert
-from dpnb.accounting.doubles import MARGIN, failure_probability, log_inverse, order_in_doubles
-from dpnb.accounting.exact import Number, binary_up, decimal_sqrt_up, decimal_up, positive
+from dpnb.accounting.exact import (
+    MARGIN,
+    Number,
+    binary_up,
+    decimal_sqrt_up,
+    decimal_up,
+    failure_probability,
+    log_inverse,
+    order_in_doubles,
+    positive,
+)
 from dpnb.accounting.losses import GDP, RDP, ZCDP, ApproxDP, Loss, PureGDP
-from dpnb.accounting.odometers.protocol import Odometer, OdometerKind
-from dpnb.accounting.odometers.statements import accumulator_statement, order_text
+from dpnb.accounting.odometers.protocol import Odometer, OdometerKind, accumulator_statement, intrinsic_time, order_text
 from dpnb.accounting.odometers.sums import renyi_loss
-from dpnb.accounting.odometers.time_uniform import intrinsic_time
 from dpnb.errors import ConversionError
 
 _ZERO = Fraction(0)

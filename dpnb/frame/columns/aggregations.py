@@ -1,4 +1,4 @@
-"""Aggregations of a column that result in one number, in one for each quantile, or in a description."""
+"""Aggregations of a column, also with weights."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from typing import Unpack
 
 import numpy as np
 
+from dpnb._plan.checks import check_weights
 from dpnb._plan.expressions.dtypes import Categorical, Timestamp, described
 from dpnb._plan.expressions.nodes import Expression, Seconds
 from dpnb._plan.expressions.rules import dtype_of
 from dpnb._plan.expressions.text import words
 from dpnb._plan.measurements import (
     AnyView,
+    Count,
     Measured,
     Moments,
     MomentsView,
@@ -20,19 +22,38 @@ from dpnb._plan.measurements import (
     QuantilesView,
     QuantileTree,
     Ratio,
+    Sum,
     WeightedMean,
 )
 from dpnb.errors import PlanError
 from dpnb.frame.coerce import EXTREMES, Ddof, aggregation_for, as_number, checked_ddof, description_of, quantile_levels
-from dpnb.frame.columns.column_expr import ColumnExpr
-from dpnb.frame.columns.column_methods import ColumnMethods
-from dpnb.frame.columns.named_operators import NamedOperators
-from dpnb.frame.columns.weights import weights_of
-from dpnb.frame.compatibility.docstrings import describe_options, with_queries
-from dpnb.frame.compatibility.numpy_functions import NumpyFunctions
-from dpnb.frame.compatibility.options import AGGREGATION, AxisOptions, PandasOptions, check_options
+from dpnb.frame.columns.column_expr import ColumnExpr, node_of
+from dpnb.frame.columns.column_methods import ColumnMethods, NamedOperators
+from dpnb.frame.compatibility.functions import NumpyFunctions
+from dpnb.frame.compatibility.options import (
+    AGGREGATION,
+    AxisOptions,
+    PandasOptions,
+    check_options,
+    describe_options,
+    with_queries,
+)
 from dpnb.frame.formula import regression_of
+from dpnb.frame.view import TableView
 from dpnb.query.query import Query, standard_error, with_population
+
+
+def weights_of(view: TableView, weights: object, verb: str) -> Expression:
+    """The expression of a column of weights, given by name or as a column of the same rows."""
+    node = as_number(node_of(view, weights, f"{verb}: weights"), view.schema)
+    check_weights(node, view.schema)
+    return node
+
+
+def counted(view: TableView, weights: object) -> Count | Sum:
+    """What counts rows: each as 1, or as its weight."""
+    return Count() if weights is None else Sum(weights_of(view, weights, "value_counts"))
+
 
 MAX_DEGREE = 10
 """Of a fitted polynomial: the powers of a column are almost collinear."""

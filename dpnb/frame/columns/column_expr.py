@@ -28,9 +28,8 @@ from dpnb.frame.columns.date_parts import DateParts
 from dpnb.frame.columns.operators import ColumnOperators
 from dpnb.frame.columns.recoding import converted, mapped, otherwise, replaced, replacements
 from dpnb.frame.columns.text_methods import TextMethods
-from dpnb.frame.compatibility.docstrings import describe_options
-from dpnb.frame.compatibility.options import NO_DEFAULT, check_options
-from dpnb.frame.compatibility.remedies import REMEDIES
+from dpnb.frame.compatibility.calls import REMEDIES
+from dpnb.frame.compatibility.options import NO_DEFAULT, check_options, describe_options
 from dpnb.frame.view import TableView
 from dpnb.schema import whole_number
 from dpnb.times import UTC_ZONE

@@ -9,8 +9,7 @@ from dpnb._plan.expressions.nodes import DatePart, Expression, ExtractDatePart, 
 from dpnb._plan.expressions.periods import period_of
 from dpnb._plan.expressions.text import as_operand, operand, words
 from dpnb.errors import PlanError
-from dpnb.frame.compatibility.docstrings import describe_options
-from dpnb.frame.compatibility.options import check_options
+from dpnb.frame.compatibility.options import check_options, describe_options
 from dpnb.frame.compatibility.unsupported import UnsupportedOperations
 
 C = TypeVar("C")

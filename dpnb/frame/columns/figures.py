@@ -8,7 +8,7 @@ from dpnb._plan.expressions.dtypes import Numeric
 from dpnb._plan.expressions.rules import dtype_of
 from dpnb.errors import PlanError
 from dpnb.frame.columns.bins import BOX, cut
-from dpnb.frame.compatibility.remedies import REMEDIES
+from dpnb.frame.compatibility.calls import REMEDIES
 from dpnb.frame.compatibility.unsupported import UnsupportedOperations
 from dpnb.query.query import Query
 

@@ -35,7 +35,7 @@ from dpnb.copying import safe_repr
 from dpnb.errors import PlanError
 from dpnb.frame.coerce import as_condition, as_number, literal
 from dpnb.frame.columns.recoding import chosen, is_null
-from dpnb.frame.compatibility import numpy_functions
+from dpnb.frame.compatibility.functions import ufunc_result
 from dpnb.frame.compatibility.unsupported import UnsupportedOperations
 from dpnb.frame.view import TableView
 
@@ -236,4 +236,4 @@ class ColumnOperators(UnsupportedOperations):
         )
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        return numpy_functions.applied(ufunc, method, inputs, options, self)
+        return ufunc_result(ufunc, method, inputs, options, self)

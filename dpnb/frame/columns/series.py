@@ -14,15 +14,20 @@ from dpnb._plan.plan import GroupLevel
 from dpnb.copying import safe_repr
 from dpnb.errors import PlanError, UnsupportedError
 from dpnb.frame.coerce import aggregation_for, joint_aggregation
-from dpnb.frame.columns.bins import Histograms
+from dpnb.frame.columns.aggregations import counted
+from dpnb.frame.columns.bins import Histograms, counted_groups, public_keys, shares_within
 from dpnb.frame.columns.column_expr import ColumnExpr, filtered, groups_of
-from dpnb.frame.columns.groups import counted_groups, public_keys, shares_within
-from dpnb.frame.columns.weights import counted
-from dpnb.frame.compatibility.docstrings import describe_options
+from dpnb.frame.compatibility.calls import REMEDIES
 from dpnb.frame.compatibility.examples import examples, own_words
-from dpnb.frame.compatibility.options import AGGREGATION, GROUPING, NO_DEFAULT, GroupOptions, check_options
-from dpnb.frame.compatibility.remedies import REMEDIES
-from dpnb.frame.compatibility.verbs import applied, is_unknown_function, verb_name, verb_names
+from dpnb.frame.compatibility.functions import applied, is_unknown_function, verb_name, verb_names
+from dpnb.frame.compatibility.options import (
+    AGGREGATION,
+    GROUPING,
+    NO_DEFAULT,
+    GroupOptions,
+    check_options,
+    describe_options,
+)
 from dpnb.frame.view import TableView
 from dpnb.query.query import Query
 from dpnb.schema import Key
@@ -94,9 +99,8 @@ class Series(Histograms):
         'count of rows by plan'
         """
         by = counted_groups(self, bins, options)
-        listed = public_keys(self._view, by, keys)
         view = Proportions() if flag(normalize, "normalize") else PlainView()
-        return self._view.query(counted(self._view, weights), view, by, listed)
+        return self._view.query(counted(self._view, weights), view, by, public_keys(self._view, by, keys))
 
     def agg(self, func: object = None, **named: object) -> Query:
         """One aggregation by name, or several in one charge, as in ``agg(["mean", "std"])`` or ``agg(m="mean")``.
@@ -131,8 +135,7 @@ class Series(Histograms):
             return self._built(func)
         if isinstance(func, str) or not isinstance(func, Iterable):
             return self._query(*aggregation_for(verb_name(func), self._agg_node(func)))
-        names = verb_names(func, "agg")
-        return self._query(*joint_aggregation([(name, self._agg_node(name), name) for name in names], {}))
+        return self._query(*joint_aggregation([(v, self._agg_node(v), v) for v in verb_names(func, "agg")], {}))
 
     aggregate = agg
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from types import CodeType, FrameType, TracebackType
 from typing import Any
 
-from dpnb._plan.suggestions import LIBRARIES, calling_function
+from dpnb._plan.unreleased import LIBRARIES, calling_function
 from dpnb.errors import PlanError, printable
 from dpnb.frame.compatibility.calls import Call
 from dpnb.frame.compatibility.counterparts import counterpart, is_known

@@ -10,10 +10,9 @@ from dpnb._plan.expressions.dtypes import Categorical, Numeric
 from dpnb._plan.expressions.nodes import Or, columns_of
 from dpnb._plan.expressions.rules import dtype_of
 from dpnb._plan.expressions.text import as_code
-from dpnb._plan.suggestions import did_you_mean
+from dpnb._plan.unreleased import did_you_mean
 from dpnb.errors import DpnbError
-from dpnb.frame.compatibility.calls import Call, Unwritten, own_name
-from dpnb.frame.compatibility.remedies import CUT
+from dpnb.frame.compatibility.calls import CUT, Call, Unwritten, own_name
 
 SHOWN = ".release(share=0.05).plot()"
 """What draws a query."""

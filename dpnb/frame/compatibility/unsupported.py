@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from dpnb._plan.suggestions import closest
+from dpnb._plan.unreleased import closest
 from dpnb.copying import NotCopyable
 from dpnb.errors import PlanError, UnsupportedError
 from dpnb.frame.compatibility.callers import refusal_for_caller, refuse_request_for_rows
+from dpnb.frame.compatibility.calls import REMEDIES, SHOWS_ROWS
 from dpnb.frame.compatibility.examples import examples
-from dpnb.frame.compatibility.remedies import REMEDIES, SHOWS_ROWS
 
 # --- operators of whole tables ----------------------------------------------------------------------------------------
 

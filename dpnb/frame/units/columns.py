@@ -12,8 +12,7 @@ from dpnb.copying import safe_repr
 from dpnb.errors import PlanError, UnsupportedError
 from dpnb.frame.coerce import as_number
 from dpnb.frame.columns.series import Series
-from dpnb.frame.compatibility.docstrings import describe_options
-from dpnb.frame.compatibility.options import AGGREGATION, check_options
+from dpnb.frame.compatibility.options import AGGREGATION, check_options, describe_options
 from dpnb.frame.units.statistics import OF_ROWS, F, Rolling, UnitStatistics, verb_of, whole_rows
 
 

@@ -12,9 +12,9 @@ from dpnb.copying import safe_repr
 from dpnb.errors import PlanError
 from dpnb.frame.columns.column_expr import node_of
 from dpnb.frame.columns.series import Series
+from dpnb.frame.compatibility.functions import Pipe
 from dpnb.frame.compatibility.options import AGGREGATION, check_options
 from dpnb.frame.compatibility.unsupported import NoOperators
-from dpnb.frame.compatibility.verbs import Pipe
 from dpnb.frame.units.columns import UnitGroupedColumn
 from dpnb.frame.units.statistics import F, UnitStatistics, refuse_rows, verb_of, whole_rows
 from dpnb.frame.view import TableView

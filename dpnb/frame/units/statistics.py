@@ -11,15 +11,15 @@ from dpnb._plan.expressions.nodes import AsNumber, Compare, Expression, FillNull
 from dpnb._plan.expressions.rules import dtype_of
 from dpnb._plan.expressions.text import words
 from dpnb._plan.plan import GroupLevel
-from dpnb._plan.suggestions import did_you_mean
+from dpnb._plan.unreleased import did_you_mean
 from dpnb.errors import PlanError
 from dpnb.frame.coerce import as_number
 from dpnb.frame.columns.series import Series
-from dpnb.frame.compatibility.docstrings import Method, describe_options, with_examples
+from dpnb.frame.compatibility.calls import OTHER_UNITS, RUNS_CODE
 from dpnb.frame.compatibility.examples import order_name
-from dpnb.frame.compatibility.remedies import OTHER_UNITS, RUNS_CODE
+from dpnb.frame.compatibility.functions import verb_name
+from dpnb.frame.compatibility.options import Method, describe_options, with_examples
 from dpnb.frame.compatibility.unsupported import UnsupportedOperations
-from dpnb.frame.compatibility.verbs import verb_name
 from dpnb.frame.view import TableView, UnitRows
 from dpnb.schema import whole_number
 

@@ -16,11 +16,11 @@ from dataclasses import replace
 from typing import Any
 
 from dpnb.notebook.plots.text import TextPlot, text_history, text_plot
-from dpnb.render.histograms import adds_up
+from dpnb.render.charts import adds_up
 from dpnb.results.answer import History
 from dpnb.results.display import to_picture
 from dpnb.results.regression import RegressionAnswer, RegressionResult
-from dpnb.results.survival.answer import SurvivalAnswer
+from dpnb.results.survival import SurvivalAnswer
 from dpnb.results.tables.exports import BARS
 from dpnb.results.tables.table import Estimates
 
@@ -42,13 +42,13 @@ def _draw(estimates: Estimates, history: bool, title: str | None = None, kind: s
 
             figure = fan(past)
         elif isinstance(estimates, RegressionAnswer | RegressionResult):
-            from dpnb.notebook.plots import regressions
+            from dpnb.notebook.plots.studies import draw_regression
 
-            figure = regressions.draw(estimates)
+            figure = draw_regression(estimates)
         elif isinstance(estimates, SurvivalAnswer):
-            from dpnb.notebook.plots import survival
+            from dpnb.notebook.plots.studies import draw_survival
 
-            figure = survival.draw(estimates)
+            figure = draw_survival(estimates)
         else:
             from dpnb.notebook.plots.answers import draw
 

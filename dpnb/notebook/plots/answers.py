@@ -17,6 +17,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 from dpnb.notebook.plots.marks import AxisRange, PlotSeries, PlotValues, add_series, is_incomplete
+from dpnb.notebook.plots.studies import draw_boxes, draw_heat, has_boxes, has_heat
 from dpnb.notebook.plots.style import (
     AXIS_WIDTH,
     HUES,
@@ -30,8 +31,7 @@ from dpnb.notebook.plots.style import (
     short,
     text,
 )
-from dpnb.notebook.plots.tables import draw_boxes, draw_heat, has_boxes, has_heat
-from dpnb.render.histograms import adds_up, bin_edges, is_ordered
+from dpnb.render.charts import adds_up, bin_edges, is_ordered
 from dpnb.results.tables.table import Estimates
 from dpnb.schema import Key
 

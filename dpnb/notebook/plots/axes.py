@@ -10,7 +10,7 @@ from html import escape, unescape
 from typing import Any
 
 from dpnb.notebook.plots.style import GRID, INK, LOUD
-from dpnb.render.histograms import Ticks
+from dpnb.render.charts import Ticks
 
 CHARACTER = 6.6
 """Width of a character of a label, in pixels."""

@@ -30,7 +30,7 @@ from dpnb.notebook.plots.style import (
     text,
     translucent,
 )
-from dpnb.render.histograms import Ticks
+from dpnb.render.charts import Ticks
 from dpnb.render.numbers import format_mu_up
 from dpnb.render.tables import (
     interval_name,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpnb.errors import AnswerAttributeError
-from dpnb.render.histograms import Ticks, adds_up, has_common_scale
+from dpnb.render.charts import Ticks, adds_up, has_common_scale
 from dpnb.render.numbers import format_mu_up
 from dpnb.render.page import with_notice
 from dpnb.render.tables import heading_of, interval_name, rows_of, table_text

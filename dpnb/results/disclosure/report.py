@@ -25,11 +25,11 @@ from dpnb.results.disclosure.parts import (
     ReportedVersion,
     Section,
     Source,
+    Stated,
     Subject,
     Unit,
     Written,
 )
-from dpnb.results.disclosure.stated import Stated
 from dpnb.results.display import Displayed, to_page
 
 SCHEMA_FILE = Path(__file__).with_name("report.schema.json")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnb._plan.suggestions import calling_function
+from dpnb._plan.unreleased import calling_function
 from dpnb.errors import AnswerAttributeError, RequestError
 from dpnb.results.display import to_latex, to_markdown, to_picture
 from dpnb.results.tables.index import OfEstimates, refuse_drawing, refuse_test

@@ -16,9 +16,19 @@ from dpnb.errors import InvalidValueError, RequestError
 from dpnb.results.estimates.noisy import Cells, IntervalArrays
 from dpnb.results.tables.intervals import Intervals, are_apart
 from dpnb.results.tables.operators import as_float
-from dpnb.results.testing.groups import GroupErrors, Slope, equality, of_value, trend, under_equality
-from dpnb.results.testing.hypothesis import UNKNOWN, HypothesisTest, ReferredStatistic
-from dpnb.results.testing.independence import MAX_CELLS, independence
+from dpnb.results.testing import (
+    MAX_CELLS,
+    UNKNOWN,
+    GroupErrors,
+    HypothesisTest,
+    ReferredStatistic,
+    Slope,
+    equality,
+    independence,
+    of_value,
+    trend,
+    under_equality,
+)
 from dpnb.schema import Key, plain
 
 CONSERVATIVE = (

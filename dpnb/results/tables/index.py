@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import numpy as np
 
-from dpnb._plan.suggestions import calling_function, calling_test, closest
+from dpnb._plan.unreleased import calling_function, calling_test, closest
 from dpnb.errors import AnswerAttributeError, RequestError
 from dpnb.results.estimates.noisy import Cells, IntervalArrays
 from dpnb.schema import Key, whole_number

@@ -19,14 +19,13 @@ from dpnb.accounting.exact import Number, exact
 from dpnb.accounting.intervals import fixed_radius
 from dpnb.errors import InvalidValueError, RequestError
 from dpnb.results.display import Displayed
+from dpnb.results.estimates.linear import RegressionNumbers, chosen_terms
 from dpnb.results.estimates.noisy import Cells, IntervalArrays
 from dpnb.results.estimates.population import MEASURE_IT
-from dpnb.results.estimates.regression import RegressionNumbers, chosen_terms
 from dpnb.results.tables.hypothesis_methods import level_of_test
 from dpnb.results.tables.index import OfEstimates
 from dpnb.results.tables.table import Estimates
-from dpnb.results.testing.groups import wald
-from dpnb.results.testing.hypothesis import HypothesisTest
+from dpnb.results.testing import HypothesisTest, wald
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from dpnb._plan.suggestions import did_you_mean
+from dpnb._plan.unreleased import did_you_mean
 from dpnb.errors import RequestError
 
 _INDICATOR = re.compile(r"(?:C\()?(.*?)\)?\[T\.(.*)\]|(.*) == (.*)")

@@ -22,22 +22,19 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from dpnb._protocol.cockpit import Login, NewToken, PeopleChanged, ServiceState, TokenHolder
-from dpnb._protocol.curation import TableState
+from dpnb._protocol.curation import Login, NewToken, PeopleChanged, ServiceState, TableState, TokenHolder
 from dpnb.copying import NotCopyable
 from dpnb.errors import DpnbError
 from dpnb.ledger import node_of
 from dpnb.service.access.tokens import AUDITORS, CURATORS, MONITORS, Identity, Role, StoredToken
 from dpnb.service.app import Service
-from dpnb.service.cockpit.audits import Audits
-from dpnb.service.cockpit.page import DOCUMENT, Live, read_static
-from dpnb.service.cockpit.protections import LIFETIME, Logins, NewLogin, Origins, Protected
-from dpnb.service.cockpit.records import records
-from dpnb.service.curation.acts import carry_out
-from dpnb.service.curation.people import (
+from dpnb.service.cockpit.page import DOCUMENT, LIFETIME, Live, Logins, NewLogin, Origins, Protected, read_static
+from dpnb.service.cockpit.records import Audits, records
+from dpnb.service.curation.acts import (
     LONGER,
     TOKEN_EVENTS,
     TokenAct,
+    carry_out,
     change_people,
     change_tokens,
     may_change,
@@ -46,13 +43,13 @@ from dpnb.service.curation.people import (
 from dpnb.service.curation.rows import audit_page, plan_page
 from dpnb.service.curation.state import described, table_state
 from dpnb.service.limits import RequestRate
-from dpnb.service.monitoring.log import log, log_login
+from dpnb.service.monitoring import log, log_login
 from dpnb.service.network.http import client_of, keep_connection, read_body
 from dpnb.service.opening import OpenTable
 from dpnb.service.served import ServedTable
 from dpnb.session.disclosure.building import report_about
-from dpnb.wire.acts import ACTS, PERSON_ACTS
-from dpnb.wire.limits import MAX_INTEGER, WireError
+from dpnb.wire.amounts import MAX_INTEGER, WireError
+from dpnb.wire.messages import ACTS, PERSON_ACTS
 
 COOKIE, SECURE_COOKIE = "dpnb-cockpit", "__Host-dpnb-cockpit"
 CSRF = "x-csrf-token"

@@ -28,7 +28,7 @@ from dpnb.errors import DpnbError, InvalidValueError
 from dpnb.ledger.origin import MAX_ACTOR, RequestOrigin, requested_by
 from dpnb.service.configuration.reading import SettingError, choice, fault, keys_of, matching, read_struct
 from dpnb.session.toml_file import KeyPath, TomlFile
-from dpnb.wire.acts import Level
+from dpnb.wire.messages import Level
 
 T = TypeVar("T")
 NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._@-]{{,{MAX_ACTOR - 1}}}", re.ASCII)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from dpnb._core.accountant.accountant import Accountant
-from dpnb._core.history import launch_text
+from dpnb._core.history.words import row_in_words
 from dpnb._core.pricing.query_state import plan_of, request_of
 from dpnb._plan.measurements import PlainView
 from dpnb._plan.plan import columns_read, describe_plan, shortened_words
@@ -30,7 +30,7 @@ from dpnb.ledger.charge import (
     VERSION,
 )
 from dpnb.service.opening import OpenTable
-from dpnb.session.table_contents import TAKEN
+from dpnb.session.backup import TAKEN
 
 # --- the rows ---------------------------------------------------------------------------------------------------------
 
@@ -95,7 +95,7 @@ def words_of(account: Accountant, charge: Charge) -> str:
     """What was requested, or whose part of the budget was changed: never what came of it."""
     if charge.kind == ACT:
         part = account.tree.grant_of(charge.node)
-        return f"{'' if part is None else f'{part.level} {part.name}: '}{launch_text.of(charge)}"
+        return f"{'' if part is None else f'{part.level} {part.name}: '}{row_in_words(charge)}"
     if charge.kind == RELEASE:
         plan = plan_of(charge)
         return shortened_words(describe_plan(plan, request_of(charge).view), plan)
@@ -103,12 +103,12 @@ def words_of(account: Accountant, charge: Charge) -> str:
         plan = plan_of(charge)
         return f"comparison of the {shortened_words(describe_plan(plan, PlainView()), plan)}"
     if charge.kind == SELECTION:
-        return shortened_words(launch_text.of(charge), plan_of(charge))
+        return shortened_words(row_in_words(charge), plan_of(charge))
     if charge.kind in ABOUT_TABLE_WORDS:
         of = f" for version {charge.table_version!r}" if charge.kind in (TABLE_FILES, VERSION) else ""
         taken = (charge.launch or {}).get(TAKEN)
         return f"{ABOUT_TABLE_WORDS[charge.kind]}{of}{f', read from databases at {taken}' if taken else ''}"
-    return launch_text.of(charge)
+    return row_in_words(charge)
 
 
 # --- the whole plan of a row ------------------------------------------------------------------------------------------

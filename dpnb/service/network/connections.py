@@ -21,8 +21,7 @@ from typing import Any, Protocol
 
 from dpnb.copying import NotCopyable
 from dpnb.errors import InvalidValueError
-from dpnb.service.monitoring.log import log
-from dpnb.service.monitoring.metrics import Metrics
+from dpnb.service.monitoring import Metrics, log
 
 HEAD_SECONDS = 10.0
 """From the connection, or from the first byte of a later request, to the end of a request's headers; with TLS the

@@ -28,7 +28,7 @@ from dpnb._backends.memory.memory_backend import MemoryBackend
 from dpnb._core.core import SessionCore
 from dpnb._request import AnyRequest, DescendGradient, LaunchMechanism, ReleaseBatch
 from dpnb.copying import NotCopyable
-from dpnb.wire.replies import Changed
+from dpnb.wire.messages import Changed
 
 POINT = 0.25
 """Seconds between two points."""

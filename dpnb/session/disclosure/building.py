@@ -32,12 +32,19 @@ from dpnb.ledger.shared_rows import SharedRows, earlier_of
 from dpnb.mechanisms.randomness import SystemNoiseSource
 from dpnb.results.disclosure.parts import FORMAT, KIND, Source, Subject, Written
 from dpnb.results.disclosure.report import Report
-from dpnb.session.disclosure.division import WHOLE, StatementScope, division_of
 from dpnb.session.disclosure.figures import filter_of, guarantee_of, readings_of, tables_of, unit_of
-from dpnb.session.disclosure.requests import acts_of, charged_of, mechanisms_of, releases_of
+from dpnb.session.disclosure.requests import (
+    WHOLE,
+    StatementScope,
+    acts_of,
+    charged_of,
+    division_of,
+    mechanisms_of,
+    releases_of,
+    versions_of,
+)
 from dpnb.session.disclosure.sentences import sections_of
 from dpnb.session.disclosure.texts import methods_paragraph, registry_entry
-from dpnb.session.disclosure.versions import versions_of
 
 PROGRAM: Literal["dpnb"] = "dpnb"
 UNUSED_VERSION = ""

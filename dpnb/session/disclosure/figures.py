@@ -7,20 +7,18 @@ import json
 import math
 from fractions import Fraction
 
-from dpnb._core.accountant import participation
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.parameters import sampled_text
-from dpnb._core.explain import NOTHING_REFUSED, describe_guarantee
+from dpnb._core.explain import NOTHING_REFUSED, describe_guarantee, participation_description
 from dpnb._core.ledger_metadata import LedgerMetadata
 from dpnb._core.tables import PrivateTables
 from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb.accounting.conversions import epsilon_of_pure_gdp
-from dpnb.accounting.doubles import MARGIN
-from dpnb.accounting.exact import binary_up, decimal_sqrt_up, decimal_up, exact
+from dpnb.accounting.exact import MARGIN, binary_up, decimal_sqrt_up, decimal_up, exact
 from dpnb.accounting.guarantee import PrivacyGuarantee
 from dpnb.errors import printable
 from dpnb.render.numbers import format_percent_down, format_percent_up
-from dpnb.render.schemas import column_words, unit_words
+from dpnb.render.sessions import column_words, unit_words
 from dpnb.results.disclosure.parts import (
     CitedCategories,
     Guarantee,
@@ -154,7 +152,7 @@ def readings_of(account: Accountant) -> Readings:
         time_uniform=None if paused is not None else account.odometer.statement(),
         paused=None if paused is None else printable(paused),
         accumulator=account.accumulator.statement(),
-        participation=participation.participation_description(account),
+        participation=participation_description(account),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from dpnb._core.history.launch_text import RESTORED
+from dpnb._core.history.words import RESTORED
 from dpnb._core.ledger_metadata import NO_BUDGET
 from dpnb.accounting.exact import display_up, percent_up
 from dpnb.results.disclosure.parts import Guarantee, Section

@@ -13,9 +13,8 @@ from typing import Any
 
 from dpnb._core.accountant.tree import ABOVE_THRESHOLD
 from dpnb.accounting.exact import display_up
-from dpnb.results.disclosure.parts import ReportedTable
+from dpnb.results.disclosure.parts import ReportedTable, StatementText
 from dpnb.results.disclosure.report import Report
-from dpnb.results.disclosure.stated import StatementText
 from dpnb.schema import Bounded, Dates
 from dpnb.session.disclosure.sentences import is_test
 

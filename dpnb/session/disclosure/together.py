@@ -26,8 +26,7 @@ from dpnb.errors import InvalidValueError, printable
 from dpnb.ledger import Ledger
 from dpnb.ledger.chain import ChainHead, chain_start
 from dpnb.ledger.charge import ACT, REQUESTS, VERSION
-from dpnb.results.disclosure.parts import Written
-from dpnb.results.disclosure.stated import Stated
+from dpnb.results.disclosure.parts import Stated, Written
 from dpnb.session.disclosure.building import written_now
 from dpnb.session.disclosure.figures import NEIGHBOURS, factor_of
 

@@ -1,7 +1,7 @@
 import shared from '../../../tests/fixtures/snapshot.json';
 import noBudget from '../../../tests/fixtures/no-budget.json';
 import { isSessionSnapshot, isSnapshot } from '../protocol/read';
-import type { IConnectionSnapshot } from '../protocol/connection';
+import type { IConnectionSnapshot } from '../protocol/snapshot';
 import type { ILogEntry, ISessionSnapshot, ISnapshot } from '../protocol/snapshot';
 
 /** The snapshot that Python's tests read as well; a fresh copy, so that a test may change it. */

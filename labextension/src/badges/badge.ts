@@ -1,7 +1,7 @@
 import type { ICost } from './badgeMemory';
 import { button, element, setText, Views } from '../dom/dom';
 import { isOutOfDate } from '../dom/format';
-import type { IConnectionSnapshot } from '../protocol/connection';
+import type { IConnectionSnapshot } from '../protocol/snapshot';
 import { trans } from '../translation';
 
 /** A cost, whether it comes from the saved notebook instead of a live session, and the connection of that session. */

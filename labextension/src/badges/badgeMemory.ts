@@ -1,7 +1,7 @@
 import { JSONExt, type ReadonlyJSONValue } from '@lumino/coreutils';
 
 import { isFields, isText, listOf } from '../protocol/guards';
-import type { IConnectionSnapshot } from '../protocol/connection';
+import type { IConnectionSnapshot } from '../protocol/snapshot';
 import type { ISessionSnapshot } from '../protocol/snapshot';
 
 /** Key of a cell's metadata under which its cost is saved. */

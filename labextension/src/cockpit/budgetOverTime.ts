@@ -1,7 +1,7 @@
 import { moment } from './tableParts';
 import { percent } from '../dom/format';
 import type { IMoment } from '../protocol/curation';
-import type { ITimelineChart } from '../protocol/timeline';
+import type { ITimelineChart } from '../protocol/snapshot';
 import { BUDGET_OVER_TIME, type IContents } from '../timeline/contents';
 import { trans } from '../translation';
 

@@ -1,6 +1,6 @@
 import type { Service } from './service';
 import { button, element, setText } from '../dom/dom';
-import type { ILogin } from '../protocol/cockpit';
+import type { ILogin } from '../protocol/curation';
 import { trans } from '../translation';
 
 /** The page before a login: a field for the token, which is sent once and then emptied. */

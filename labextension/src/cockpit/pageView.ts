@@ -5,7 +5,7 @@ import { TableView } from './tableView';
 import { TokensView } from './tokensView';
 import { arrange, button, element, setText } from '../dom/dom';
 import { clock } from '../dom/format';
-import type { IServiceState } from '../protocol/cockpit';
+import type { IServiceState } from '../protocol/curation';
 import type { ITableState } from '../protocol/curation';
 import { trans } from '../translation';
 

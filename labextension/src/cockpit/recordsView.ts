@@ -2,7 +2,7 @@ import type { Service } from './service';
 import { cellFor, heading, moment } from './tableParts';
 import { button, element, type IView, setText, Views } from '../dom/dom';
 import { Fold } from '../dom/fold';
-import type { IAuditState, IBackupState, IReadFigure, IRecordsPage, IVersionState } from '../protocol/cockpit';
+import type { IAuditState, IBackupState, IReadFigure, IRecordsPage, IVersionState } from '../protocol/curation';
 import type { ITableState } from '../protocol/curation';
 import { trans } from '../translation';
 

@@ -11,7 +11,7 @@ import {
   isPeopleChanged,
   isRecordsPage,
   isServiceState
-} from '../protocol/cockpit';
+} from '../protocol/curation';
 import {
   type IAuditPage,
   type IPlanPage,

@@ -1,7 +1,7 @@
 import type { Actions } from './actions';
 import { cellFor, heading, moment } from './tableParts';
 import { button, element, type IView, setText, Views } from '../dom/dom';
-import type { ITokenHolder } from '../protocol/cockpit';
+import type { ITokenHolder } from '../protocol/curation';
 import { trans } from '../translation';
 
 /** Who has a valid token, and what can be done about it. */

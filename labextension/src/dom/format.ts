@@ -1,4 +1,4 @@
-import type { IConnectionSnapshot } from '../protocol/connection';
+import type { IConnectionSnapshot } from '../protocol/snapshot';
 import type { ISnapshot } from '../protocol/snapshot';
 import type { LedgerView } from '../kernel/tokens';
 import { trans } from '../translation';

@@ -1,6 +1,6 @@
 import { button, element, type IView, setText } from '../dom/dom';
 import { isOutOfDate } from '../dom/format';
-import { type IConnectionSnapshot, OUT_OF_DATE } from '../protocol/connection';
+import { type IConnectionSnapshot, OUT_OF_DATE } from '../protocol/snapshot';
 import { trans } from '../translation';
 import { ExplanationLink } from './explanationLink';
 

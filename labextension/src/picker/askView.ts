@@ -1,5 +1,5 @@
 import { button, element, setText } from '../dom/dom';
-import type { IAsk } from '../protocol/picker';
+import type { IAsk } from '../protocol/messages';
 import { trans } from '../translation';
 
 type Target = Record<string, string>;

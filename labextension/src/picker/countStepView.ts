@@ -1,6 +1,6 @@
 import { element, setText } from '../dom/dom';
 import { setTextWithTerms } from '../dom/terms';
-import type { ICountStep } from '../protocol/picker';
+import type { ICountStep } from '../protocol/messages';
 import { confirmation, ConfirmedButton } from './confirmedButton';
 
 /** One line and a button: the count to release first, after which the expected errors are known. */

@@ -1,6 +1,6 @@
 import { element, setText } from '../dom/dom';
 import { setTextWithTerms } from '../dom/terms';
-import type { IOption } from '../protocol/picker';
+import type { IOption } from '../protocol/messages';
 import { trans } from '../translation';
 
 /** What the selected option costs and gives, below the slider. */

@@ -1,10 +1,10 @@
 import type { RenderProps } from '@anywidget/types';
 
 import { DEAD_STATUSES } from '../kernel/status';
-import { isConnectionSnapshot } from '../protocol/connection';
+import { isConnectionSnapshot } from '../protocol/snapshot';
 import { isFields } from '../protocol/guards';
 import type { PickerRequest } from '../protocol/messages';
-import { isPickerState } from '../protocol/picker';
+import { isPickerState } from '../protocol/messages';
 import { keepInView } from './keepInView';
 import { type IPickerMemory, PickerView } from './picker';
 import { trans } from '../translation';

@@ -1,5 +1,5 @@
 import { element } from '../dom/dom';
-import type { IOption } from '../protocol/picker';
+import type { IOption } from '../protocol/messages';
 
 /** Percentages that have a tick, if the slider reaches them. */
 const TICKS = [0.001, 0.01, 0.1, 1, 10, 100];

@@ -1,7 +1,7 @@
 import { isFields } from './guards';
 import { type ILogChunk, isLogChunk } from './messages';
 import * as shape from './snapshot';
-import type { ITimelineChart } from './timeline';
+import type { ITimelineChart } from './snapshot';
 
 /** Whether a value received from a kernel is a session that can be shown. */
 export const isSessionSnapshot = (value: unknown): value is shape.ISessionSnapshot =>

@@ -1,14 +1,68 @@
 // Generated from dpnb/_protocol/snapshot.py by .ci/protocol.py: edit that file.
 
 import { isBoolean, isCount, isFields, isNumber, isProportion, isText, listOf, oneOf, orNull } from './guards';
-import { type IConnectionSnapshot, isConnectionSnapshot } from './connection';
-import { type ITimelineChart, isTimelineChart } from './timeline';
+
+export const OUT_OF_DATE = 'out-of-date';
 
 export const VERSION = 12;
 
 export const ODOMETERS_PAUSED = 'odometers-paused';
 
 export const EXCLUDED_UNITS = 'excluded-units';
+
+/** The connection of a session to the service that has its table. */
+export interface IConnectionSnapshot {
+  /** Where the table is, in words, for example "on the curator's server, https://dp.example.org". */
+  where: string;
+  /** Whether the figures of the session include everything that the service has charged, as far as is known. */
+  is_current: boolean;
+  /** The state in words: "up to date", or since when and why it is not, and what happens next. */
+  text: string;
+}
+
+/** The part of a timeline that shows the budget. */
+export interface IBudgetAxis {
+  label: string;
+  /** More about it in words; may be empty. */
+  text: string;
+}
+
+/** The part of a timeline that shows the odometers. */
+export interface IOdometerAxis {
+  label: string;
+  /** The value at which the scale ends, unless a curve exceeds it; null where the curves alone determine the scale. */
+  end: number | null;
+  /** What the scale and the curves mean. */
+  text: string;
+}
+
+/** One odometer of a timeline. */
+export interface ICurve {
+  /** Stable name, unique within a timeline. */
+  id: string;
+  label: string;
+}
+
+/** The state of a session at one moment. */
+export interface ITimelinePoint {
+  /** Number of the last request before this moment; 0 is before the first request. */
+  id: number;
+  /** Fraction of the budget that was spent; null without a budget, for all points. */
+  spent: number | null;
+  /** What each curve reported, in the order of the curves; null where it reported nothing. */
+  bounds: (number | null)[];
+  /** The request in words. */
+  text: string;
+}
+
+/** The budget and the odometers from request to request; thinned by the kernel, so not every request has a point. */
+export interface ITimelineChart {
+  budget: IBudgetAxis;
+  odometers: IOdometerAxis;
+  curves: ICurve[];
+  /** Oldest first; each has one bound for every curve. */
+  points: ITimelinePoint[];
+}
 
 /** A fraction between 0 and 1, with its meaning in words. */
 export interface IGauge {
@@ -253,6 +307,31 @@ export interface ISnapshot {
   /** Of refusals and warnings. */
   explanations: IExplanationText[];
 }
+
+export const isConnectionSnapshot = (value: unknown): value is IConnectionSnapshot =>
+  isFields(value) && isText(value.where) && isBoolean(value.is_current) && isText(value.text);
+
+export const isBudgetAxis = (value: unknown): value is IBudgetAxis =>
+  isFields(value) && isText(value.label) && isText(value.text);
+
+export const isOdometerAxis = (value: unknown): value is IOdometerAxis =>
+  isFields(value) && isText(value.label) && orNull(isNumber)(value.end) && isText(value.text);
+
+export const isCurve = (value: unknown): value is ICurve => isFields(value) && isText(value.id) && isText(value.label);
+
+export const isTimelinePoint = (value: unknown): value is ITimelinePoint =>
+  isFields(value) &&
+  isCount(value.id) &&
+  orNull(isProportion)(value.spent) &&
+  listOf(orNull(isNumber))(value.bounds) &&
+  isText(value.text);
+
+export const isTimelineChart = (value: unknown): value is ITimelineChart =>
+  isFields(value) &&
+  isBudgetAxis(value.budget) &&
+  isOdometerAxis(value.odometers) &&
+  listOf(isCurve)(value.curves) &&
+  listOf(isTimelinePoint)(value.points);
 
 export const isGauge = (value: unknown): value is IGauge =>
   isFields(value) &&

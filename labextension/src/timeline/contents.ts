@@ -1,5 +1,5 @@
 import { percent, roundedUp } from '../dom/format';
-import type { ICurve, ITimelineChart, ITimelinePoint } from '../protocol/timeline';
+import type { ICurve, ITimelineChart, ITimelinePoint } from '../protocol/snapshot';
 import type { ILine } from './timelineChart';
 import { trans } from '../translation';
 

@@ -1,5 +1,5 @@
 import { element, type IView, setText, Views } from '../dom/dom';
-import type { ITimelineChart, ITimelinePoint } from '../protocol/timeline';
+import type { ITimelineChart, ITimelinePoint } from '../protocol/snapshot';
 import type { IContents } from './contents';
 import { trans } from '../translation';
 

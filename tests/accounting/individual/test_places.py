@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpnb.accounting.individual import IndividualFilter, OnExhausted, losses_of_squares
-from dpnb.accounting.individual.rounding import times_up, times_up_roughly
+from dpnb.accounting.individual.arrays import times_up, times_up_roughly
 
 MODES: list[OnExhausted] = ["skip", "drop", "clip"]
 amounts = st.one_of(st.floats(0, 2), st.sampled_from([0.0, 0.1, 0.25, 0.3, 1.0]))

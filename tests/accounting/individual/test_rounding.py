@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpnb.accounting.exact import binary_down, binary_up, sqrt_down
-from dpnb.accounting.individual.rounding import minus_down, plus_up, plus_up_within, root_down, squares_up
+from dpnb.accounting.individual.arrays import minus_down, plus_up, plus_up_within, root_down, squares_up
 
 doubles = st.one_of(st.floats(0, 1e300), st.floats(0, 2), st.floats(0, 1e-300))
 

@@ -11,7 +11,7 @@ from dpnb.accounting.exact import decimal_sqrt_down
 from dpnb.accounting.filters import ApproxDPFilter, BasicFilter, GDPFilter, RDPFilter, RogersFilter, ZCDPFilter
 from dpnb.accounting.losses import GDP, RDP, ZCDP, ApproxDP, Loss
 from dpnb.errors import BudgetExceeded
-from dpnb.mechanisms.calibration import sigma_for
+from dpnb.mechanisms.gaussian import sigma_for
 
 ORDER = 8
 

@@ -20,8 +20,7 @@ from bench.measures.tables import in_pandas, made
 from dpnb._core.accountant.admission import admit
 from dpnb.accounting.losses import GDP
 from dpnb.ledger import MEMORY
-from dpnb.mechanisms.calibration import sigma_for
-from dpnb.mechanisms.gaussian import measure
+from dpnb.mechanisms.gaussian import measure, sigma_for
 from dpnb.mechanisms.randomness import SystemNoiseSource
 
 TIMES = 300

@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnb._backends.contribution import LIMB_BITS, MULTIPLIER, PRIME
-from dpnb._backends.guard import isolated_numeric_settings
-from dpnb._backends.worker_thread import BackgroundRunner, refuse_stopped
+from dpnb._backends.worker_thread import BackgroundRunner, isolated_numeric_settings, refuse_stopped
 from dpnb._plan.expressions.letters import Case
 from dpnb._plan.expressions.nodes import Node
 from dpnb.schema import Schema

@@ -11,9 +11,9 @@ import ibis.expr.operations as ops
 import sqlglot.expressions as sge
 from ibis.backends.sql.compilers.postgres import PostgresCompiler
 
-from dpnb._backends.guard import run_guarded
 from dpnb._backends.lazy.engines.guarded_sql import LONGEST, MOST, WHOLE, GuardedSql, joined_steps
 from dpnb._backends.lazy.engines.sql import SqlEngine
+from dpnb._backends.worker_thread import run_guarded
 from dpnb._plan.expressions.letters import LETTERS
 from dpnb._plan.expressions.nodes import Node
 from dpnb.errors import SchemaError, UnsupportedError

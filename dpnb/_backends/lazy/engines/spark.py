@@ -32,8 +32,8 @@ from dpnb._backends.lazy.engines.engine import (
     squared,
 )
 from dpnb._backends.worker_thread import refuse_stopped
-from dpnb._plan.expressions.calendar import DAY
 from dpnb._plan.expressions.letters import LETTERS, Case
+from dpnb._plan.expressions.periods import DAY
 from dpnb.errors import SchemaError
 
 # --- the jobs of Spark for one request --------------------------------------------------------------------------------

@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 
 from dpnb._backends.column_types import refuse_absent
 from dpnb._backends.contribution import Integers, label_hash, orders_of, ranks, weighted, weights_of
-from dpnb._backends.guard import isolated_numeric_settings, run_guarded
 from dpnb._backends.memory.blocks import ROWS_AT_ONCE, blocks_of, by_blocks, even_blocks, gathered, where_true
-from dpnb._backends.memory.coarse import CodeArray, coarse_codes, ordered_columns
+from dpnb._backends.memory.codes import CodeArray, coarse_codes, ordered_columns
 from dpnb._backends.memory.kernels import kernels_for
 from dpnb._backends.memory.prepare.columns import DictionaryColumn, Values, by_value, column_of
 from dpnb._backends.memory.prepare.unit_ids import (
@@ -34,6 +33,7 @@ from dpnb._backends.memory.prepare.unit_ids import (
     unit_labels,
 )
 from dpnb._backends.memory.prepare.values import Codes, codes_of, reader_of, texts
+from dpnb._backends.worker_thread import isolated_numeric_settings, run_guarded
 from dpnb._compile import grid
 from dpnb._plan.expressions.nodes import Expression
 from dpnb._plan.privacy_unit import PrivacyUnit
@@ -81,7 +81,7 @@ class PreparedTable:
     grids: dict[str, Bounded] = field(default_factory=dict)  # the declarations of Bounded columns
     derived: frozenset[str] = frozenset()  # columns that do not decide the ranks of rows
     added: Mapping[str, int] = field(default_factory=dict)  # columns that order equal rows only, and in which order
-    # for the columns of `prepare_comparisons`; see `dpnb._backends.memory.coarse`
+    # for the columns of `prepare_comparisons`; see `dpnb._backends.memory.codes`
     coarse_codes: dict[str, CodeArray] = field(default_factory=dict, init=False)
     _steps: dict[str, ShortIntegers] = field(default_factory=dict, init=False)
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from dpnb._backends.memory.blocks import by_blocks, even_blocks
 from dpnb._backends.memory.prepare.columns import Instants, Values, by_value, value_of
 from dpnb._plan.constants import TRUTH, CategoryValues, values_of
-from dpnb._plan.expressions.calendar import to_instants
+from dpnb._plan.expressions.periods import to_instants
 from dpnb.schema import MAX_EXACT_INTEGER, Bounded, Categories, Dates, encodable, text_of
 from dpnb.times import Zone, seconds_of, time_text, utc_text
 

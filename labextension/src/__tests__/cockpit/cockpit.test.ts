@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Cockpit } from '../../cockpit/cockpit';
 import { SILENCE_MS } from '../../cockpit/follow';
 import { SHOWN } from '../../cockpit/longText';
-import type { IServiceState } from '../../protocol/cockpit';
+import type { IServiceState } from '../../protocol/curation';
 import { FakeService } from './fakeService';
 import { amount, asked, NONE, part, row, state, table } from './state';
 

@@ -1,6 +1,6 @@
 import { vi } from 'vitest';
 
-import type { IRecordsPage, IServiceState } from '../../protocol/cockpit';
+import type { IRecordsPage, IServiceState } from '../../protocol/curation';
 import type { IAuditRow } from '../../protocol/curation';
 
 /** A request that the page has sent. */

@@ -1,4 +1,4 @@
-import { type IServiceState, isServiceState } from '../../protocol/cockpit';
+import { type IServiceState, isServiceState } from '../../protocol/curation';
 import type { IAmount, IAuditRow, IPartState, IRequestState, ITableState } from '../../protocol/curation';
 import { sharedSession } from '../fixture';
 

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 
 import { PickerView } from '../../picker/picker';
-import { type IPickerState, type IOption, isPickerState } from '../../protocol/picker';
+import { type IPickerState, type IOption, isPickerState } from '../../protocol/messages';
 import { found, press, texts } from '../fakeModel';
 import { CURRENT, LOST } from '../fixture';
 

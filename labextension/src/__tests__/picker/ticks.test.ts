@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import { drawTicks } from '../../picker/ticks';
-import type { IOption } from '../../protocol/picker';
+import type { IOption } from '../../protocol/messages';
 
 const options = (...costs: string[]): IOption[] => costs.map(cost => ({ cost }) as IOption);
 

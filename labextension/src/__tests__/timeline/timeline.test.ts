@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 
-import type { ITimelineChart } from '../../protocol/timeline';
+import type { ITimelineChart } from '../../protocol/snapshot';
 import { BUDGET_OVER_TIME, ODOMETERS_OVER_TIME } from '../../timeline/contents';
 import { TimelineView } from '../../timeline/timeline';
 import { indexForKey } from '../../timeline/timelineKeys';

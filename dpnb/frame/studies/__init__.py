@@ -1,1 +1,0 @@
-"""Methods of a frame for whole studies: descriptions of groups, survival."""

@@ -1,1 +1,0 @@
-"""Rendering of the results of whole studies."""

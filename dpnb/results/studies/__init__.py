@@ -1,1 +1,0 @@
-"""Released results of whole studies: descriptions of groups."""

@@ -1,1 +1,0 @@
-"""The log of the service, and figures for the curator's monitoring."""
