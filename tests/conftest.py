@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import shutil
@@ -17,7 +18,7 @@ from hypothesis import settings
 import databases
 from dpnb.ledger import sqlite_file
 
-pytest_plugins = ["browser", "docstring_names", "durations", "leftovers", "offline"]
+pytest_plugins = ["browser", "docstring_names", "durations", "leftovers", "offline", "scheduling", "spared"]
 
 UI = Path(__file__).resolve().parent / "ui"
 FIRST = "test_assumptions.py"
@@ -74,13 +75,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_collection() -> Iterator[None]:
     """Leave what is loaded and collected out of the search for garbage: it is much, it stays, and it is searched often.
 
-    A third of the time that collecting takes, and a seventh of the time of tests that make many small objects.
+    A third of the time that collecting takes, and a seventh of the time of tests that make many small objects.  What is
+    garbage by then is little, and to find it would take a second.
     """
     gc.disable()
     try:
         return (yield)
     finally:
-        gc.collect()
         gc.freeze()
         gc.enable()
 
@@ -140,9 +141,13 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             terminalreporter.line(f"{remedy} With CI=true this is an error.", red=True)
 
 
+# Python collects all of it at its end, or libraries complain about what is never freed.  Not earlier: pytest searches
+# for garbage twice when it ends.
+atexit.register(gc.unfreeze)
+
+
 def pytest_unconfigure() -> None:
-    """Let Python collect all of it at its end: libraries complain about what is never freed."""
-    gc.unfreeze()
+    """Remove the state folder of the run."""
     shutil.rmtree(STATE, ignore_errors=True)
 
 

@@ -17,6 +17,8 @@ import pytest
 ATTEMPTS: list[str] = []
 """What was tried since the last test; a library may swallow the error."""
 
+CONNECTING = ("socket.connect", "socket.sendto", "socket.sendmsg")
+WATCHED = {*CONNECTING, "socket.getaddrinfo", "socket.gethostbyname"}
 NAMES = {"", "localhost", "None", socket.gethostname()}
 
 
@@ -32,16 +34,15 @@ def is_here(host: object) -> bool:
 
 def refuse(event: str, arguments: tuple[Any, ...]) -> None:
     """Audit hook: only hosts of this machine are looked up and connected to."""
-    if event in ("socket.connect", "socket.sendto", "socket.sendmsg"):
+    if event not in WATCHED:  # millions are of other kinds, such as each call of id()
+        return
+    address = arguments
+    if event in CONNECTING:
         connection, address = arguments
         # To connect a socket for datagrams sends nothing: Dask learns its own address so.
         silent = event == "socket.connect" and connection.type == socket.SOCK_DGRAM
         if silent or not isinstance(address, tuple):  # a path, or the address of an earlier connect
             return
-    elif event in ("socket.getaddrinfo", "socket.gethostbyname"):
-        address = arguments
-    else:
-        return
     if not is_here(address[0]):
         ATTEMPTS.append(f"{event} {address[:2]}")
         raise OSError(f"tests do not use the network: {ATTEMPTS[-1]}")

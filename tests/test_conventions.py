@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import gc
+import importlib
 import importlib.metadata
 import json
 import re
@@ -168,6 +169,15 @@ def test_public_names_can_be_imported() -> None:
         assert hasattr(dpnb, name)
     assert [name for name in dpnb.__all__ if not hasattr(dpnb, name)] == []
     assert issubclass(dpnb.errors.BudgetExceeded, dpnb.errors.DpnbError)
+
+
+def test_what_benchmarks_load_tests_and_pictures_need_can_be_imported() -> None:
+    tests = ROOT / "tests"
+    folders = [tests / name for name in ("bench", "service", "soak", "ui")]
+    named = ("test_", "conftest.py", "hub_config.py")  # pytest imports tests, JupyterHub its configuration
+    paths = [path for folder in folders for path in folder.rglob("*.py") if not path.name.startswith(named)]
+    modules = [importlib.import_module(".".join(path.relative_to(tests).with_suffix("").parts)) for path in paths]
+    assert "bench.speed" in {module.__name__ for module in modules}
 
 
 def test_every_exception_derives_from_dpnb_error() -> None:

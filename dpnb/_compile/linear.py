@@ -27,15 +27,17 @@ from dpnb._compile.features import (
     CountFeature,
     Feature,
     GradientFeature,
+    ModelLossFeature,
     TreeFeature,
     UnitFeature,
     UnitValueFeature,
+    ValueFeature,
 )
 from dpnb._compile.lowering import features_of
 from dpnb._compile.missing import LeftOut, describe_left_out
 from dpnb._compile.work import LOCAL_LIMITS, WorkLimits, refuse_unsound, work_of
 from dpnb._plan.checks import check_plan
-from dpnb._plan.expressions.nodes import Expression, WithinUnit, nodes_of
+from dpnb._plan.expressions.nodes import Expression, WithinUnit, conjuncts, nodes_of
 from dpnb._plan.measurements import (
     CumulativeCount,
     DeviationProducts,
@@ -203,6 +205,26 @@ class LinearQuery:
     def left_out(self) -> LeftOut:
         """Which rows with missing values do not count although pandas counts them, in words."""
         return describe_left_out(self.plan, self.required)
+
+    @cached_property
+    def most_nodes(self) -> int:
+        """The most nodes of expressions that are computed together, at least 1; an object counts once."""
+        return max([len(nodes_of(item, once=True)) for item in self._items()], default=1)
+
+    def _items(self) -> list[list[Expression]]:
+        """The expressions, by what is computed together."""
+        items = [[node] for node in conjuncts(self.plan.where)]
+        items.append([group.expression for group in self.plan.group_by])
+        for feature in self.features:
+            if isinstance(feature, GradientFeature | ModelLossFeature):
+                chains = feature.chains if isinstance(feature, GradientFeature) else 1
+                items.append([*feature.required, *feature.required[:1] * chains])
+            elif isinstance(feature, TreeFeature | ValueFeature):
+                items.append([feature.expression])
+            if isinstance(feature, CountFeature | ValueFeature):
+                items.append([*feature.split.by])
+        items += [[node] for required in self.required_by_features for node in required]
+        return [item for item in items if item]
 
     @cached_property
     def has_windows(self) -> bool:

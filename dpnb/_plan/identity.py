@@ -32,8 +32,10 @@ def _key(plan: str) -> str:
 
 def _plain(value: Any) -> Any:
     match value:
-        case str():  # first what a lookup has many of
+        case str() | int():  # first what a lookup has many of
             return value
+        case float():
+            return int(value) if value.is_integer() else value
         case tuple():
             return [_plain(part) for part in value]
         case GroupLevel():  # its name appears only in the answer
@@ -52,8 +54,6 @@ def _plain(value: Any) -> Any:
             return _fields(value, "name")
         case msgspec.Struct():
             return _fields(value)
-        case float() if value.is_integer():
-            return int(value)
     return value
 
 

@@ -154,8 +154,13 @@ class Unreleased:
 
     if TYPE_CHECKING:  # of each subclass
 
-        def _query_words(self) -> str:
-            """The query in words, for the message."""
+        @property
+        def description(self) -> str:
+            """In words."""
+
+    def _query_words(self) -> str:
+        """The query in words, for the message."""
+        return self.description
 
     def _head_words(self) -> str:
         """What to call on the answer instead of ``head``."""

@@ -1,15 +1,26 @@
 """The messages between the kernel and the browser as typed structs: fields, types and ranges.
 
-``snapshot``   every session of a kernel process, for the gauges, the panel and the badges
-``timeline``   the part of it that shows the budget over time
-``connection`` the part of it about the service that has the table
-``picker``     the state of one budget picker
-``curation``   the state of a table of a service, for the curator's page and commands
-``cockpit``    what the page receives beside it
-``messages``   the messages that carry them, and what the browser requests
-``glossary``   the terms that are explained on the screen
-
-The TypeScript types and guards in ``labextension/src/protocol/`` are generated from these modules by
-``python .ci/protocol.py``, with the summary of each struct and the comment above or after each field; a test fails
-where they are out of date.  Nothing here imports the rest of dpnb.
+Here are the types of fields that several structs use, and the base of all structs.  The TypeScript types and guards in
+``labextension/src/protocol/`` are generated from the modules by ``python .ci/protocol.py``, with the summary of each
+struct and the comment above or after each field; a test fails where they are out of date.  Nothing here imports the
+rest of dpnb.
 """
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+Proportion = Annotated[float, msgspec.Meta(ge=0, le=1)]
+"""A fraction between 0 and 1."""
+
+NonNegative = Annotated[int, msgspec.Meta(ge=0)]
+"""A count, or a number that identifies an item."""
+
+
+class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Base of every struct of the protocol.
+
+    Unknown fields are errors in the kernel; the browser ignores them, so that a newer kernel may send more.
+    """

@@ -1,9 +1,7 @@
 """The messages between kernel and browser, and the state of a budget picker.
 
-The state of one budget picker.
-
-The state contains cost and expected error of every option of the slider, so that the browser looks them up and performs
-no privacy computation.
+The state of a picker contains cost and expected error of every option of the slider, so that the browser looks them up
+and performs no privacy computation.
 
 The kernel broadcasts ``{"dpnb": Snapshot}`` after every change, and ``{"dpnb_log": LogChunk}`` when a browser requests
 a log.
@@ -15,8 +13,8 @@ from typing import Any, Final, Literal
 
 import msgspec
 
+from dpnb._protocol import NonNegative, Proportion, Record
 from dpnb._protocol.snapshot import LogEntry
-from dpnb._protocol.types import NonNegative, Proportion, Record
 
 VERSION: Final = 7
 """Of the picker's state; raised when a field is renamed, removed or changes its meaning."""

@@ -79,14 +79,8 @@ class GroupBy(ColumnwiseAggregations, UnsupportedOperations):
 
     Examples
     --------
-    >>> import dpnb
-    >>> session = dpnb.Session.rehearse(
-    ...     name="people",
-    ...     budget=dpnb.Budget(epsilon=1, delta=1e-6),
-    ...     schema={"age": dpnb.Bounded(0, 100), "town": dpnb.Categories(["a", "b"])},
-    ... )
-    >>> session.frame.groupby("town")["age"].mean().description
-    'mean of age by town'
+    >>> df.groupby("plan")["age"].mean().description
+    'mean of age by plan'
     """
 
     __slots__ = ("_by", "_keys", "_view")

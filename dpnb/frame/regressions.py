@@ -40,7 +40,7 @@ StepFamily = Literal["logistic", "poisson"]
 
 
 @dataclass(frozen=True)
-class StepModel:
+class _StepModel:
     """A regression by Newton steps, and its terms other than the intercept, as they were written."""
 
     model: RegressionModel
@@ -48,7 +48,7 @@ class StepModel:
     order: tuple[int, ...]  # the number of each term in the model, whose numbers are first; the intercept is 0
 
 
-def step_model(formula: object, on: list[Expression] | None, family: StepFamily, view: TableView) -> StepModel:
+def _step_model(formula: object, on: list[Expression] | None, family: StepFamily, view: TableView) -> _StepModel:
     """The model of a formula, or of an outcome (an expression) and the columns that explain it."""
     blocks: list[tuple[Expression, tuple[RegressionTerm, ...], bool]] = []
     if on is None:
@@ -77,7 +77,7 @@ def step_model(formula: object, on: list[Expression] | None, family: StepFamily,
     )
     written = [term for _, terms, _ in blocks for term in terms]
     own = [term for _, terms, _ in (*numbers, *categories) for term in terms]
-    return StepModel(model, tuple(written), tuple(1 + own.index(term) for term in written))
+    return _StepModel(model, tuple(written), tuple(1 + own.index(term) for term in written))
 
 
 def _block(
@@ -241,12 +241,12 @@ class Regressions(ColumnLayout):
             raise PlanError(f"regress: family must be 'linear', 'logistic' or 'poisson'; got {family!r}{did}")
         if on is None:
             view = self._view.as_table()
-            found = step_model(formula, None, family, view)  # type: ignore[arg-type]  # checked above
+            found = _step_model(formula, None, family, view)  # type: ignore[arg-type]  # checked above
         else:
             columns = [formula, *(on if isinstance(on, list) else [on])]
             nodes = [node_of(self._view, column, "regress") for column in columns]
             view, nodes = self._view.as_table_with(nodes)
-            found = step_model(None, nodes, family, view)  # type: ignore[arg-type]  # checked above
+            found = _step_model(None, nodes, family, view)  # type: ignore[arg-type]  # checked above
         rows = view.query(Count(), PlainView())
         return NewtonRegression(rows.plan, found.model, found.terms, found.order, rows.runner)
 

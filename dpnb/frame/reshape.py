@@ -94,14 +94,8 @@ def crosstab(
 
     Examples
     --------
-    >>> import dpnb
-    >>> session = dpnb.Session.rehearse(
-    ...     name="people",
-    ...     budget=dpnb.Budget(epsilon=1, delta=1e-6),
-    ...     schema={"sex": dpnb.Categories(["f", "m"]), "town": dpnb.Categories(["a", "b"])},
-    ... )
-    >>> dpnb.crosstab(session.frame["sex"], session.frame["town"]).description
-    'count of rows by sex, town'
+    >>> dpnb.crosstab(df["plan"], df["age"] > 65).description
+    'count of rows by plan, age > 65'
     """
     levels = [*_listed(index, "index"), *_listed(columns, "columns")]
     view = levels[0]._view
@@ -154,14 +148,8 @@ def get_dummies(data: Series, *, prefix: str | None = None, drop_first: bool = F
 
     Examples
     --------
-    >>> import dpnb
-    >>> session = dpnb.Session.rehearse(
-    ...     name="people",
-    ...     budget=dpnb.Budget(epsilon=1, delta=1e-6),
-    ...     schema={"town": dpnb.Categories(["a", "b"])},
-    ... )
-    >>> dpnb.get_dummies(session.frame["town"]).mean().description
-    "share of rows with town == 'a', share of rows with town == 'b'"
+    >>> dpnb.get_dummies(df["plan"]).mean().description
+    "share of rows with plan == 'free', share of rows with plan == 'paid'"
     """
     if not isinstance(data, ColumnExpr):
         raise PlanError(

@@ -1,8 +1,7 @@
 """Methods of a frame for whole studies: survival by period, and the first table.
 
-Survival of groups by period: the plan of one table of cumulative counts.
-
-Each row counts in one cell.  With the ends e_1 < ... < e_K of the periods, these are for each group, in this order::
+Survival is one table of cumulative counts, in which each row counts in one cell.  With the ends e_1 < ... < e_K of the
+periods, these are for each group, in this order::
 
     event up to e_1, ..., event up to e_K, at risk after e_K, censored before e_K, ..., censored before e_1
 
@@ -56,6 +55,12 @@ from dpnb.results.survival import SurvivalLayout
 from dpnb.schema import Key, plain, whole_number
 
 MAX_PERIODS = 100
+
+STATISTICS: dict[str, dict[str, SingleView]] = {
+    "mean": {"mean": MomentsView("mean"), "std": MomentsView("std", ddof=1)},
+    "median": {name: QuantilesView((q,), single=True) for name, q in (("50%", 0.5), ("25%", 0.25), ("75%", 0.75))},
+}
+"""What describes a number, by name: the first statistic is that of which the groups' difference is shown."""
 
 
 class Survivals(ColumnLayout):
@@ -184,13 +189,6 @@ def _cells(
     pairs = [((*key, one), layout.label(key, one)) for key in layout.keys for one in layout.cells]
     keys, values = zip(*pairs, strict=True)
     return Lookup(layout.outcome, (*(level.expression for level in levels), cell), keys, values)
-
-
-STATISTICS: dict[str, dict[str, SingleView]] = {
-    "mean": {"mean": MomentsView("mean"), "std": MomentsView("std", ddof=1)},
-    "median": {name: QuantilesView((q,), single=True) for name, q in (("50%", 0.5), ("25%", 0.25), ("75%", 0.75))},
-}
-"""What describes a number, by name: the first statistic is that of which the groups' difference is shown."""
 
 
 class TablesOne(ColumnLayout):

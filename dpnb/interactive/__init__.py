@@ -1,13 +1,10 @@
 """Interactive mechanisms: several can run concurrently on one budget, each with a budget chosen adaptively.
 
-Mathematics, without a table: `protocol`, `stopping`, `descent.steps`, `threshold.above_threshold` and
-`threshold.gaussian_scan`.
+Without a table: the stopping rules, `above_threshold`, `gaussian_scan` and the steps in `descent`.
 
-With the tables, the filter and the ledger of a session: `mechanism` is the base class; `sub_session`, `partition`,
-`threshold.scan`, `noise_reduction` and `descent.gradient_descent` are the kinds.  Each converts an analyst's arguments
-to a `launch_request` (`threshold.options` and `descent.options` validate the longer lists), `launcher` looks it up,
-previews or charges it, and `launch_verbs` has the session's methods that launch.  `calls` executes what a remote
-session sends.
+With the tables, the filter and the ledger of a session: each kind of mechanism converts an analyst's arguments to a
+`mechanism.LaunchRequest`, `launcher` looks it up, previews or charges it, and `launch_verbs` has the session's methods
+that launch.  `calls` executes what a remote session sends.
 """
 
 from dpnb.interactive.mechanism import InteractiveMechanism

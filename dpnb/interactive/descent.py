@@ -1,7 +1,5 @@
 """Gradient descent: its parameters with their cost, and its steps on released gradients.
 
-Gradient descent on released gradients: the next step, the current estimate, and the plateau rule.
-
 A step takes the released sum over all units' clipped gradients at the current coefficients, with noise added once to
 that sum, divides it by a public number of units and moves in the opposite direction (Feldman and Zrnic 2021, Algorithms
 6 and 7, whose printed forms add noise inside the sum and divide by the number of rows: the former is n times as much
@@ -59,6 +57,12 @@ DECIMALS = 8
 
 STILL = 0.99
 """Probability with which a descent that only the noise moves is not said to move."""
+
+MAX_STEPS = 1_000_000
+MAX_CHAINS = 1000
+MIN_RATE, MAX_RATE = Fraction(1, 10**100), Fraction(10**100)
+CURVATURE = {"linear": 1.0, "logistic": 0.25, "multinomial": 0.5}
+"""Maximum curvature of a row's loss, for terms of length 1; for Poisson regression it is the largest prediction."""
 
 
 def stepped(coefficients: Floats, released: Floats, *, rate: float, size: float, limit: float) -> Floats:
@@ -131,13 +135,6 @@ def is_plateau(checks: Sequence[tuple[float, float]], patience: int) -> bool:
         else:
             stale += 1
     return stale >= patience
-
-
-MAX_STEPS = 1_000_000
-MAX_CHAINS = 1000
-MIN_RATE, MAX_RATE = Fraction(1, 10**100), Fraction(10**100)
-CURVATURE = {"linear": 1.0, "logistic": 0.25, "multinomial": 0.5}
-"""Maximum curvature of a row's loss, for terms of length 1; for Poisson regression it is the largest prediction."""
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from dpnb.interactive.mechanism import InteractiveMechanism, own_query
 from dpnb.interactive.noise_reduction import NoiseReduction, noise_reduction_request
 from dpnb.interactive.scan import ThresholdScan
 from dpnb.interactive.scan_options import scan_from, scan_request
-from dpnb.interactive.sub_session import Partition, partition_request, partition_request_by, sub_session_request
+from dpnb.interactive.sub_session import Partition, level_by, partition_request, sub_session_request
 from dpnb.query.query import Query
 from dpnb.results.display import Explanation
 
@@ -160,9 +160,9 @@ class Launches(NotCopyable, Generic[S, P]):
         view = getattr(by, "_view", None)  # a column of a frame, which is a higher layer
         if view is not None and view.per_unit is not None:
             rows, level = view.level_of_table(by._node)
-            request = partition_request_by(self._core, level, name, rows, max_parts_per_unit)
         else:
-            request = partition_request(self._core, by, name, self._core.rows(table), max_parts_per_unit)
+            rows, level = self._core.rows(table), level_by(by)
+        request = partition_request(self._core, level, name, rows, max_parts_per_unit)
         partition: Partition[P] = self._mechanisms.launch(request)
         return partition
 

@@ -48,10 +48,12 @@ from dpnb.interactive.mechanism import LaunchRequest
 from dpnb.interactive.noise_reduction import noise_reduction_request
 from dpnb.interactive.scan import discard_hidden_noise, hidden_noise, keep_hidden_noise
 from dpnb.interactive.scan_options import ALPHA, Core, scan_from, scan_request
-from dpnb.interactive.sub_session import partition_request_by, sub_session_request
+from dpnb.interactive.sub_session import partition_request, sub_session_request
 from dpnb.ledger import Charge, node_of
 from dpnb.ledger.charge import CLOSE, COMPARISON, LAUNCH, unique_key
 from dpnb.progress import Stage, at
+
+FAILED = "the query failed before it was answered; nothing was released, and the mechanism can be queried again"
 
 
 class LaunchKind(Kind[LaunchMechanism]):
@@ -185,51 +187,6 @@ def columns_of_close(launch: Launch) -> dict[str, Any]:
     }
 
 
-# --- from the struct to what it costs ---------------------------------------------------------------------------------
-
-
-def launch_request(core: SessionCore, known: Launch | None, request: LaunchMechanism) -> LaunchRequest:
-    """The request to launch a mechanism.
-
-    `core` is that of the session in which it is launched, `known` the earlier launch of that name.  A mechanism that no
-    method of a session launches so raises `RequestError`; otherwise the errors are those of the method.
-    """
-    found = _launch_request(core, known, request)
-    if found.stored != request:
-        raise RequestError(
-            f"launch: the arguments must be those that a session stores for a launch of the kind "
-            f"{KINDS[type(request.mechanism)]!r}; got others; use the version of dpnb that the service uses"
-        )
-    return found
-
-
-def _launch_request(core: SessionCore, known: Launch | None, request: LaunchMechanism) -> LaunchRequest:
-    name = request.name
-    match request.mechanism:
-        case PartitionTable(source, by, limit):
-            return partition_request_by(core, by, name, source, limit)
-        case DelegateBudget(filter_, budget, share):
-            amount = None if budget is None else _budget(budget)
-            return sub_session_request(core, known, name, filter_, amount, share=share)
-        case ScanThreshold() as one:
-            scan = one.threshold, one.epsilon, one.max_positives, one.monotonic, one.return_values
-            return scan_request(core.account.filter, name, scan_from(*scan, one.mu, one.max_queries))
-        case ReduceNoise(plan, view, initial, most):
-            core.check(plan, view)
-            return noise_reduction_request(core, lambda _: known, plan, view, name, initial, most)
-        case DescendGradient() as one:
-            return descent_request(core, one.rows, one.model, one.terms, name, one)
-
-
-def _budget(stored: dict[str, str]) -> Budget:
-    with suppress(KeyError, TypeError, ValueError, DpnbError):
-        return Budget.from_json(stored)
-    raise RequestError("delegate: the budget must be as dpnb.Budget.to_json writes it; got another one")
-
-
-FAILED = "the query failed before it was answered; nothing was released, and the mechanism can be queried again"
-
-
 class ComparisonKind(Kind[CompareWithThreshold]):
     """Comparisons of the scans of one session, which were charged at launch."""
 
@@ -301,3 +258,45 @@ class ComparisonKind(Kind[CompareWithThreshold]):
         value = from_lattice(answer.value, sensitivity, threshold / unit) * unit
         width = binary_up(core.terms.value_half_width(ALPHA) * sensitivity * unit)
         return {"above": True, "value": to_text(value), "half_width": width}
+
+
+# --- from the struct to what it costs ---------------------------------------------------------------------------------
+
+
+def launch_request(core: SessionCore, known: Launch | None, request: LaunchMechanism) -> LaunchRequest:
+    """The request to launch a mechanism.
+
+    `core` is that of the session in which it is launched, `known` the earlier launch of that name.  A mechanism that no
+    method of a session launches so raises `RequestError`; otherwise the errors are those of the method.
+    """
+    found = _launch_request(core, known, request)
+    if found.stored != request:
+        raise RequestError(
+            f"launch: the arguments must be those that a session stores for a launch of the kind "
+            f"{KINDS[type(request.mechanism)]!r}; got others; use the version of dpnb that the service uses"
+        )
+    return found
+
+
+def _launch_request(core: SessionCore, known: Launch | None, request: LaunchMechanism) -> LaunchRequest:
+    name = request.name
+    match request.mechanism:
+        case PartitionTable(source, by, limit):
+            return partition_request(core, by, name, source, limit)
+        case DelegateBudget(filter_, budget, share):
+            amount = None if budget is None else _budget(budget)
+            return sub_session_request(core, known, name, filter_, amount, share=share)
+        case ScanThreshold() as one:
+            scan = one.threshold, one.epsilon, one.max_positives, one.monotonic, one.return_values
+            return scan_request(core.account.filter, name, scan_from(*scan, one.mu, one.max_queries))
+        case ReduceNoise(plan, view, initial, most):
+            core.check(plan, view)
+            return noise_reduction_request(core, lambda _: known, plan, view, name, initial, most)
+        case DescendGradient() as one:
+            return descent_request(core, one.rows, one.model, one.terms, name, one)
+
+
+def _budget(stored: dict[str, str]) -> Budget:
+    with suppress(KeyError, TypeError, ValueError, DpnbError):
+        return Budget.from_json(stored)
+    raise RequestError("delegate: the budget must be as dpnb.Budget.to_json writes it; got another one")

@@ -1,7 +1,5 @@
 """The interface and the base class of interactive mechanisms.
 
-The common interface of all interactive mechanisms.
-
 An interactive mechanism answers several queries under one name, and its owner, a session, is charged in one of two
 ways: in full *at launch*, after which its answers cost nothing more, or *step by step*, with nothing reserved.  In both
 cases the charge is in the ledger before a row is read.  Any number of mechanisms may be open at once and be queried in
@@ -64,14 +62,8 @@ class InteractiveMechanism(Protocol):
 
     Examples
     --------
-    >>> import dpnb
-    >>> session = dpnb.Session.rehearse(
-    ...     name="people",
-    ...     budget=dpnb.Budget(epsilon=1, delta=1e-6),
-    ...     schema={"age": dpnb.Bounded(0, 100), "town": dpnb.Categories(["a", "b"])},
-    ... )
     >>> from dpnb.interactive import InteractiveMechanism
-    >>> parts = session.partition("town")
+    >>> parts = session.partition("plan")
     >>> isinstance(parts, InteractiveMechanism), parts.kind, parts.charged
     (True, 'partition', 'step by step')
     """
@@ -175,15 +167,6 @@ class Kept(Generic[T]):
         return kept
 
 
-# --- closing an interactive mechanism ---------------------------------------------------------------------------------
-
-
-def close_launch(core: SessionCore, launch: Launch) -> None:
-    """Record that a mechanism of a session is closed, unless it is."""
-    if not core.account.tree.sync()[launch.id].is_closed:
-        core.executor.run(CloseMechanism(launch.name))
-
-
 # --- the base class of a session's interactive mechanisms -------------------------------------------------------------
 
 
@@ -265,8 +248,9 @@ class SessionMechanism(NotCopyable, ABC):
         self._core.changed()
 
     def end(self) -> None:
-        """Close the mechanism without notifying the listeners of the session."""
-        close_launch(self._core, self._launch)
+        """Record that the mechanism is closed, unless it is, without notifying the listeners of the session."""
+        if not self._account.tree.sync()[self.id].is_closed:
+            self._core.executor.run(CloseMechanism(self.name))
 
     def _to_dict(self) -> dict[str, Any]:
         """Its representation for the panel."""

@@ -1,11 +1,7 @@
-"""A stream of queries compared with a threshold, and its hidden noise.
+"""A stream of queries compared with a threshold, and its hidden noise, which exists in one process only.
 
-A stream of queries compared with a threshold, and its hidden noise.
-
-The hidden noise of above-threshold scans, which exists in one process only and is never stored.
-
-It is kept under a token that the launch in the ledger names.  A kernel that has the token's noise can continue, also
-through a reopened session; any other kernel can read the earlier answers.
+The hidden noise is never stored.  It is kept under a token that the launch in the ledger names.  A kernel that has the
+token's noise can continue, also through a reopened session; any other kernel can read the earlier answers.
 """
 
 from __future__ import annotations

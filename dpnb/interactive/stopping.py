@@ -38,12 +38,20 @@ class StoppingRule(Protocol):
         ----------
         low, high : array of float
             The lower and the upper ends of the intervals.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dpnb.interactive import AbsoluteError, ExcludesValue, RelativeError
+        >>> rules = AbsoluteError(3), ExcludesValue(0), RelativeError(0.05)
+        >>> [rule.is_satisfied(np.array([98.0]), np.array([102.0])) for rule in rules]
+        [True, True, True]
         """
         ...
 
 
 @dataclass(frozen=True)
-class RelativeError:
+class RelativeError(StoppingRule):
     """The midpoint of every interval has at most this relative error: 0.05 for five percent.
 
     With m the midpoint of the interval and w its half-width, for any true value q in it,
@@ -68,27 +76,13 @@ class RelativeError:
         positive(self.tolerance, name="tolerance")
 
     def is_satisfied(self, low: Floats, high: Floats) -> bool:
-        """Whether all intervals are narrow enough.
-
-        Parameters
-        ----------
-        low, high : array of float
-            The lower and the upper ends of the intervals.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from dpnb.interactive import RelativeError
-        >>> RelativeError(0.05).is_satisfied(np.array([98.0]), np.array([102.0]))
-        True
-        """
         with np.errstate(invalid="ignore"):  # infinite intervals never satisfy the rule
             middle, width = np.abs(low + high) / 2, (high - low) / 2
         return bool(np.all(width <= binary_down(exact(self.tolerance)) * (middle - width)))
 
 
 @dataclass(frozen=True)
-class AbsoluteError:
+class AbsoluteError(StoppingRule):
     """The half-width of every interval is at most this, in the answer's units.
 
     Parameters
@@ -110,25 +104,11 @@ class AbsoluteError:
         positive(self.within, name="within")
 
     def is_satisfied(self, low: Floats, high: Floats) -> bool:
-        """Whether all intervals are narrow enough.
-
-        Parameters
-        ----------
-        low, high : array of float
-            The lower and the upper ends of the intervals.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from dpnb.interactive import AbsoluteError
-        >>> AbsoluteError(3).is_satisfied(np.array([98.0]), np.array([102.0]))
-        True
-        """
         return bool(np.all((high - low) / 2 <= binary_down(exact(self.within))))
 
 
 @dataclass(frozen=True)
-class ExcludesValue:
+class ExcludesValue(StoppingRule):
     """No noise interval contains this value: each value of this table is above it or below it, with their confidence.
 
     Parameters
@@ -149,19 +129,5 @@ class ExcludesValue:
         exact(self.value, name="value")
 
     def is_satisfied(self, low: Floats, high: Floats) -> bool:
-        """Whether the value is outside all intervals.
-
-        Parameters
-        ----------
-        low, high : array of float
-            The lower and the upper ends of the intervals.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from dpnb.interactive import ExcludesValue
-        >>> ExcludesValue(0).is_satisfied(np.array([98.0]), np.array([102.0]))
-        True
-        """
         value = float(exact(self.value))
         return bool(np.all((low > value) | (high < value)))

@@ -31,6 +31,14 @@ from dpnb.schema import Key
 
 NO_REFUND = "Unused budget is not refunded."
 
+MAX_PARTS_SHOWN = 50
+
+MOST_KEPT = 4
+"""Sessions of parts that are kept although nobody uses them; each takes up to some hundred kilobytes."""
+
+P = TypeVar("P")
+"""Type of the session of a part."""
+
 
 class SubSessionMechanism(SessionMechanism):
     """A sub-session, as seen by its owner, whose core is `core`; that of the sub-session is `inner`."""
@@ -162,14 +170,6 @@ def loss_of_sub_session(owner: PrivacyGuarantee, inner: PrivacyGuarantee) -> Los
     return PureDP(budget.pure_epsilon) if budget.is_pure else loss
 
 
-MAX_PARTS_SHOWN = 50
-MOST_KEPT = 4
-"""Sessions of parts that are kept although nobody uses them; each takes up to some hundred kilobytes."""
-
-P = TypeVar("P")
-"""Type of the session of a part."""
-
-
 class Partition(SessionMechanism, Mapping[Key, P], Generic[P]):
     """Parts of a table, one for each public key, each queried like a session.
 
@@ -297,16 +297,9 @@ class Partition(SessionMechanism, Mapping[Key, P], Generic[P]):
 
 
 def partition_request(
-    core: SessionCore, by: Any, name: str | None, table: TableSource, limit: int | None
-) -> LaunchRequest:
-    """The launch of a partition; for the arguments see :meth:`dpnb.Session.partition`."""
-    return partition_request_by(core, _group(by), name, table, limit)
-
-
-def partition_request_by(
     core: SessionCore, group: GroupLevel, name: str | None, table: TableSource, limit: int | None
 ) -> LaunchRequest:
-    """The launch of a partition by a level of groups; see `partition_request`."""
+    """The launch of a partition by a level of groups; for the arguments see :meth:`dpnb.Session.partition`."""
     # Refuses rows that this session does not pay for, in a part.
     schema, unit = core.tables.schema(table), core.tables.unit(table)
     check_structure(Plan(Count(), group_by=(group,), source=table))
@@ -323,7 +316,7 @@ def partition_request_by(
     return LaunchRequest(title, PartitionTable(table, group, enforced), resolved=resolved)
 
 
-def _group(by: Any) -> GroupLevel:
+def level_by(by: Any) -> GroupLevel:
     """The level that splits the table: a column's name, or an expression of columns."""
     if isinstance(by, str):
         return GroupLevel(by, Column(by))

@@ -34,10 +34,15 @@ class Measurement:
 
     def to_floats(self) -> NDArray[np.float64]:
         """The double nearest to each cell's value, in the units of the sums; infinite beyond the range of doubles."""
-        if min(self.values, default=0) >= -_EXACT_DOUBLE and max(self.values, default=0) <= _EXACT_DOUBLE:
+        try:
+            integers = np.array(self.values, dtype=np.int64)
+            is_exact = bool(((integers >= -_EXACT_DOUBLE) & (integers <= _EXACT_DOUBLE)).all())
+        except OverflowError:  # one needs more than 64 bits
+            is_exact = False
+        if is_exact:
             # Exact integers, so `ldexp` rounds at most once (when the result is subnormal).
             with np.errstate(over="ignore", under="ignore"):
-                return np.asarray(np.ldexp(np.array(self.values, dtype=np.float64), self.exponent))
+                return np.asarray(np.ldexp(integers.astype(np.float64), self.exponent))
         return np.array([_nearest_double(value, self.exponent) for value in self.values], dtype=np.float64)
 
     def to_json(self) -> dict[str, Any]:

@@ -12,12 +12,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from IPython.display import display
-
 from dpnb.progress import ShowText
 from dpnb.render.page import STYLE
 
 _own: ContextVar[Callable[[], ShowText] | None] = ContextVar("dpnb_own_line", default=None)
+
+_LIBRARIES = tuple(
+    str(folder) + os.sep
+    for folder in (Path(__file__).parents[1], *(sysconfig.get_path(kind) for kind in ("stdlib", "purelib", "platlib")))
+)
 
 
 def begin_line() -> ShowText:
@@ -50,13 +53,9 @@ class ProgressLine:
         if self._handle is not None:
             self._handle.update(shown, raw=True)
         elif text:
+            from IPython.display import display  # imported when first used: marimo, which has none, needs `outside`
+
             self._handle = display(shown, raw=True, display_id=True)  # type: ignore[no-untyped-call]
-
-
-_LIBRARIES = tuple(
-    str(folder) + os.sep
-    for folder in (Path(__file__).parents[1], *(sysconfig.get_path(kind) for kind in ("stdlib", "purelib", "platlib")))
-)
 
 
 def outside(traceback: TracebackType | None) -> TracebackType | None:

@@ -1,11 +1,9 @@
 """Steps around the picker: confirmation, the count that makes an error known, asking the curator for more.
 
-Which releases by mouse or magic are confirmed: those that take a large part of what is left.
-
-Without a budget they are those that would take a large part of the budget (1, `odometer_delta`).
-
-``%config DpnbMagics.confirm_above = 0.5`` sets the limit for a kernel, and ``c.DpnbMagics.confirm_above = 0.5`` in
-``ipython_config.py`` for all kernels.  ``query.release(...)`` in code is never interrupted.
+Releases by mouse or magic are confirmed where they take a large part of what is left; without a budget, where they
+would take a large part of the budget (1, `odometer_delta`).  ``%config DpnbMagics.confirm_above = 0.5`` sets the limit
+for a kernel, and ``c.DpnbMagics.confirm_above = 0.5`` in ``ipython_config.py`` for all kernels.
+``query.release(...)`` in code is never interrupted.
 
 The page may show an earlier state of the budget than the kernel, or the kernel one than the service that holds the
 table.  So a page returns the displayed cost with the target, and a release that would cost more is refused.

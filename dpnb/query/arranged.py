@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 import numpy as np
 
 from dpnb._plan.measurements import Discovery
 from dpnb._plan.plan import group_keys
-from dpnb.copying import safe_repr
 from dpnb.query.largest_groups import PreviewedOnDisplay
 from dpnb.results.answer import Answer
 from dpnb.results.estimates.linear import named_outputs
@@ -18,6 +19,22 @@ from dpnb.results.estimates.noisy import IntervalArrays
 from dpnb.results.estimates.outputs import dates_of, table_of
 from dpnb.results.preview import Preview, Previews, PreviewTarget, PreviewTargets
 from dpnb.results.tables.table import Estimates
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def _of_answer(call: str) -> Callable[[Method], Method]:
+    """Add to the docstring of a method the parameters of that of an answer, and a call as an example."""
+
+    def decorate(method: Method) -> Method:
+        described = inspect.getdoc(getattr(Estimates, method.__name__)) or ""
+        sections = [method.__doc__ or "", *re.findall(r"Parameters\n-+(?:\n.+)+", described)]
+        query = 'df.groupby("plan").size()'
+        sections.append(f"Examples\n--------\n>>> {query}.{call}.description\n'count of rows by plan, then .{call}'\n")
+        method.__doc__ = "\n\n".join(sections)
+        return method
+
+    return decorate
 
 
 class Arrangements:
@@ -37,127 +54,44 @@ class Arrangements:
         def _arranged(self, name: str, **options: tuple[object, object]) -> ArrangedQuery:
             """The query, with one more method that is called on its answer; the options with their defaults."""
 
+    @_of_answer("sort_values(ascending=False)")
     def sort_values(self, by: object = None, *, ascending: bool = True) -> ArrangedQuery:
-        """As `dpnb.Answer.sort_values`, of the answer when the query is released; the charge is that of the query.
-
-        Parameters
-        ----------
-        by : str, optional
-            As for `dpnb.Answer.sort_values`.
-        ascending : bool, default True
-            As for `dpnb.Answer.sort_values`.
-
-        Examples
-        --------
-        >>> df.groupby("plan").size().sort_values(ascending=False).description
-        'count of rows by plan, then .sort_values(ascending=False)'
-        """
+        """As `dpnb.Answer.sort_values`, of the answer when the query is released; the charge is that of the query."""
         return self._arranged("sort_values", by=(by, None), ascending=(ascending, True))
 
+    @_of_answer("sort_index(ascending=False)")
     def sort_index(self, *, level: object = None, ascending: bool = True) -> ArrangedQuery:
-        """As `dpnb.Answer.sort_index`, of the answer when the query is released; the charge is that of the query.
-
-        Parameters
-        ----------
-        level : str or int, optional
-            As for `dpnb.Answer.sort_index`.
-        ascending : bool, default True
-            As for `dpnb.Answer.sort_index`.
-
-        Examples
-        --------
-        >>> df.groupby("plan").size().sort_index(ascending=False).description
-        'count of rows by plan, then .sort_index(ascending=False)'
-        """
+        """As `dpnb.Answer.sort_index`, of the answer when the query is released; the charge is that of the query."""
         return self._arranged("sort_index", level=(level, None), ascending=(ascending, True))
 
+    @_of_answer("nlargest(n=1)")
     def nlargest(self, n: int = 5, columns: object = None) -> ArrangedQuery:
-        """As `dpnb.Answer.nlargest`, of the answer when the query is released; the charge is that of the query.
-
-        Parameters
-        ----------
-        n : int, default 5
-            As for `dpnb.Answer.nlargest`.
-        columns : str, optional
-            As for `dpnb.Answer.nlargest`.
-
-        Examples
-        --------
-        >>> df.groupby("plan").size().nlargest(n=1).description
-        'count of rows by plan, then .nlargest(n=1)'
-        """
+        """As `dpnb.Answer.nlargest`, of the answer when the query is released; the charge is that of the query."""
         return self._arranged("nlargest", n=(n, 5), columns=(columns, None))
 
+    @_of_answer("nsmallest(n=1)")
     def nsmallest(self, n: int = 5, columns: object = None) -> ArrangedQuery:
-        """As `dpnb.Answer.nsmallest`, of the answer when the query is released; the charge is that of the query.
-
-        Parameters
-        ----------
-        n : int, default 5
-            As for `dpnb.Answer.nsmallest`.
-        columns : str, optional
-            As for `dpnb.Answer.nsmallest`.
-
-        Examples
-        --------
-        >>> df.groupby("plan").size().nsmallest(n=1).description
-        'count of rows by plan, then .nsmallest(n=1)'
-        """
+        """As `dpnb.Answer.nsmallest`, of the answer when the query is released; the charge is that of the query."""
         return self._arranged("nsmallest", n=(n, 5), columns=(columns, None))
 
+    @_of_answer("round(decimals=1)")
     def round(self, decimals: int | Mapping[Any, int] = 0) -> ArrangedQuery:
-        """As `dpnb.Answer.round`, of the answer when the query is released; the charge is that of the query.
-
-        Parameters
-        ----------
-        decimals : int or mapping, default 0
-            As for `dpnb.Answer.round`.
-
-        Examples
-        --------
-        >>> df.groupby("plan").size().round(decimals=1).description
-        'count of rows by plan, then .round(decimals=1)'
-        """
+        """As `dpnb.Answer.round`, of the answer when the query is released; the charge is that of the query."""
         return self._arranged("round", decimals=(decimals, 0))
 
+    @_of_answer("diff()")
     def diff(self, periods: int = 1) -> ArrangedQuery:
-        """As `dpnb.Answer.diff`, of the answer when the query is released; the charge is that of the query.
-
-        Parameters
-        ----------
-        periods : int, default 1
-            As for `dpnb.Answer.diff`.
-
-        Examples
-        --------
-        >>> df.groupby("plan").size().diff().description
-        'count of rows by plan, then .diff()'
-        """
+        """As `dpnb.Answer.diff`, of the answer when the query is released; the charge is that of the query."""
         return self._arranged("diff", periods=(periods, 1))
 
+    @_of_answer("pct_change()")
     def pct_change(self, periods: int = 1) -> ArrangedQuery:
-        """As `dpnb.Answer.pct_change`, of the answer when the query is released; the charge is that of the query.
-
-        Parameters
-        ----------
-        periods : int, default 1
-            As for `dpnb.Answer.pct_change`.
-
-        Examples
-        --------
-        >>> df.groupby("plan").size().pct_change().description
-        'count of rows by plan, then .pct_change()'
-        """
+        """As `dpnb.Answer.pct_change`, of the answer when the query is released; the charge is that of the query."""
         return self._arranged("pct_change", periods=(periods, 1))
 
+    @_of_answer("idxmin()")
     def idxmin(self) -> ArrangedQuery:
-        """As `dpnb.Answer.idxmin`, of the answer when the query is released; the charge is that of the query.
-
-        Examples
-        --------
-        >>> df.groupby("plan").size().idxmin().description
-        'count of rows by plan, then .idxmin()'
-        """
+        """As `dpnb.Answer.idxmin`, of the answer when the query is released; the charge is that of the query."""
         return self._arranged("idxmin")
 
     @property
@@ -316,10 +250,6 @@ class ArrangedQuery(Arrangements, PreviewedOnDisplay):
         for name, options in self.steps:
             answer = getattr(answer, name)(**options)
         return answer
-
-    @safe_repr
-    def __repr__(self) -> str:
-        return f"<query: {self.description}; .preview() is free, .release(share=...) is charged>"
 
 
 def step(name: str, options: Mapping[str, tuple[object, object]]) -> tuple[str, dict[str, Any]]:

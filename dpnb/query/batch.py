@@ -52,16 +52,11 @@ class BatchTarget:
 
     def over(self, planned: BatchTarget) -> BatchTarget:
         """These arguments, and those of the plan where there are none; a target replaces that of the plan."""
-        amount = self if self.has_amount else planned
-        return BatchTarget(
-            amount.mu,
-            amount.rho,
-            amount.epsilon,
-            amount.share,
-            amount.within,
-            planned.confidence if self.confidence is None else self.confidence,
-            planned.simultaneous if self.simultaneous is None else self.simultaneous,
-            planned.final if self.final is None else self.final,
+        return replace(
+            self if self.has_amount else planned,
+            confidence=planned.confidence if self.confidence is None else self.confidence,
+            simultaneous=planned.simultaneous if self.simultaneous is None else self.simultaneous,
+            final=planned.final if self.final is None else self.final,
         )
 
     def of(self, queries: Queries) -> tuple[Target, ...]:

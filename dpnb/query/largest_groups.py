@@ -30,15 +30,8 @@ class PreviewedOnDisplay(Unreleased, NotCopyable):
 
     if TYPE_CHECKING:  # of each subclass
 
-        @property
-        def description(self) -> str:
-            """In words."""
-
         def preview(self) -> Displayed:
             """Cost and expected error of a release."""
-
-    def _query_words(self) -> str:
-        return self.description
 
     def _static(self) -> Displayed | DpnbError:
         """The preview without arguments."""
@@ -46,6 +39,10 @@ class PreviewedOnDisplay(Unreleased, NotCopyable):
             return self.preview()
         except DpnbError as error:
             return error
+
+    @safe_repr
+    def __repr__(self) -> str:
+        return f"<query: {self.description}; .preview() is free, .release(share=...) is charged>"
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         printer.text(repr(self) if cycle else str(self._static()))

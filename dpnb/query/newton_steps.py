@@ -1,11 +1,10 @@
 """The steps of a regression by Newton steps: their expected errors, and the result so far.
 
-The expected errors of a regression by Newton steps: for typical values, from a number of rows that is known.
-
-They are those of the last step, of sums that such values would have (`dpnb._core.pricing.typical`).  Its coefficients
-are not known: typical ones let linear predictors be up to `REACH` above or below the intercept, with a mean of one half
-in a logistic regression, and of a quarter of the outcome's bound in a Poisson regression.  Before it, the coefficients
-are off by the noise of the step before.
+The expected errors are for typical values, from a number of rows that is known.  They are those of the last step, of
+sums that such values would have (`dpnb._core.pricing.typical`).  Its coefficients are not known: typical ones let
+linear predictors be up to `REACH` above or below the intercept, with a mean of one half in a logistic regression, and
+of a quarter of the outcome's bound in a Poisson regression.  Before it, the coefficients are off by the noise of the
+step before.
 """
 
 from __future__ import annotations
@@ -56,6 +55,17 @@ REACH = 1.5
 
 NOISE_BEFORE = float(SHARES[-1] / SHARES[-2]) * LAST_SCORE / SCORE
 """The variance of the coefficients before the last step, as a multiple of that after it."""
+
+UNCLEAR = (
+    "the information of some combination of terms is not clear of its noise; leave out terms that are nearly "
+    "combinations of others, or release with more budget"
+)
+
+FLAWS = {
+    "shortened": "no intervals: not converged: the last step was so long that it was shortened; more budget helps",
+    "not converged": "no intervals: not converged: the last step was so long that its error is not small beside the "
+    "standard errors; more budget helps",
+}
 
 
 def typical_coefficients(of: StepTerms) -> tuple[tuple[float, ...], float]:
@@ -216,18 +226,6 @@ class StepForecasts:
 def _number(rows: RowCounts) -> str:
     """A number of rows, or from which to which, in words."""
     return f"{rows.by_cell[0]:,.0f}" + ("" if rows.most is None else f" to {rows.most[0]:,.0f}")
-
-
-UNCLEAR = (
-    "the information of some combination of terms is not clear of its noise; leave out terms that are nearly "
-    "combinations of others, or release with more budget"
-)
-
-FLAWS = {
-    "shortened": "no intervals: not converged: the last step was so long that it was shortened; more budget helps",
-    "not converged": "no intervals: not converged: the last step was so long that its error is not small beside the "
-    "standard errors; more budget helps",
-}
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,6 @@ from dpnb._plan.plan import Plan, in_words, title_of
 from dpnb._request import ALWAYS, Conditions, Release
 from dpnb._target import Target, Within, named_arguments, target_from
 from dpnb.accounting.exact import Number
-from dpnb.copying import safe_repr
 from dpnb.errors import DpnbError, PlanError, RequestError
 from dpnb.query.arranged import ArrangedQuery, Arrangements, step
 from dpnb.query.largest_groups import LargestGroups, SelectionMethods
@@ -214,13 +213,7 @@ class Query(Previewable, Arrangements, SelectionMethods):
 
         Examples
         --------
-        >>> import dpnb
-        >>> session = dpnb.Session.rehearse(
-        ...     name="people",
-        ...     budget=dpnb.Budget(epsilon=1, delta=1e-6),
-        ...     schema={"plan": dpnb.Categories(["free", "paid"]), "side": dpnb.Categories(["north", "south"])},
-        ... )
-        >>> query = session.frame.groupby(["plan", "side"]).size().unstack()
+        >>> query = df.groupby(["plan", df["age"] > 65]).size().unstack()
         >>> query.release(mu=0.1).estimate.shape
         (2, 2)
         """
@@ -274,14 +267,10 @@ class Query(Previewable, Arrangements, SelectionMethods):
 
         Examples
         --------
-        >>> import dpnb
-        >>> session = dpnb.Session.rehearse(
-        ...     name="people", budget=dpnb.Budget(epsilon=1, delta=1e-6), schema={"age": dpnb.Bounded(0, 100)}
-        ... )
-        >>> query = session.frame["age"].mean()
+        >>> query = df[df["age"] > 65]["cost"].mean()
         >>> query.count_needed.description
-        'count of age'
-        >>> answer = query.count_needed.release(share=0.01)
+        'count of cost where age > 65'
+        >>> answer = query.count_needed.release(share=0.1)
         >>> query.preview(mu=0.1).count_needed is None  # the error is known now
         True
         """
@@ -324,11 +313,7 @@ class Query(Previewable, Arrangements, SelectionMethods):
 
         Examples
         --------
-        >>> import dpnb
-        >>> session = dpnb.Session.rehearse(
-        ...     name="people", budget=dpnb.Budget(epsilon=1, delta=1e-6), schema={"age": dpnb.Bounded(0, 100)}
-        ... )
-        >>> query = session.frame.count()
+        >>> query = df.count()
         >>> query.release(mu=0.1).item() == query.answer.item()
         True
         """
@@ -356,10 +341,6 @@ class Query(Previewable, Arrangements, SelectionMethods):
         Each target is a dict of arguments of `release`, for example ``{"mu": Fraction(1, 5)}``.
         """
         return [target.to_arguments() for target in self.runner.releases.unanswered(self.plan, self.view)]
-
-    @safe_repr
-    def __repr__(self) -> str:
-        return f"<query: {self.description}; .preview() is free, .release(share=...) is charged>"
 
 
 # --- queries that also measure the sampling error of a sum, mean or ratio ---------------------------------------------

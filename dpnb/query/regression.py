@@ -1,12 +1,11 @@
 """A linear regression that can be previewed and released, and targets divided among several charges.
 
-One target divided among several charges, whose whole cost is known before the first.
+The whole cost of divided charges is known before the first.  The parts of a target follow from its arguments alone, so
+the same call makes the same requests, whose recorded answers are free.
 
-The parts of a target follow from its arguments alone, so the same call makes the same requests, whose recorded answers
-are free.
-
-The coefficients are one charge.  Robust standard errors are a second one, since what is measured for them depends on
-the released coefficients (`dpnb._core.pricing.influence.scores_query`); one target is divided among both.
+The coefficients of a linear regression are one charge.  Robust standard errors are a second one, since what is measured
+for them depends on the released coefficients (`dpnb._core.pricing.influence.scores_query`); one target is divided among
+both.
 """
 
 from __future__ import annotations
@@ -39,6 +38,17 @@ from dpnb.results.display import Explanation
 from dpnb.results.estimates.linear import terms_of
 from dpnb.results.preview import Preview, PreviewTarget
 from dpnb.results.regression import RegressionAnswer
+
+SHARES = (Fraction(4, 5), Fraction(1, 5))
+"""The parts of the charge of coefficients and of their sampling error, of mu squared: the noise of the coefficients is
+12% wider than at the whole charge, and that of the sampling error seldom matters beside it."""
+
+MEASURED = (
+    "a second charge, of sums of products of residuals and predictors at the released coefficients; the population "
+    "intervals cover sampling and noise"
+)
+
+STOPPED = "stopped before the sampling error was measured, which was not charged"
 
 
 def divided(core: SessionCore, target: Target, shares: Sequence[Fraction], description: str) -> list[Target]:
@@ -119,18 +129,6 @@ def _loss(core: SessionCore, state: Filter, target: Target, description: str) ->
 def total_of(losses: Sequence[GDP]) -> GDP:
     """The loss of several charges together."""
     return GDP.from_mu_squared(sum((loss.mu_squared for loss in losses), Fraction(0)))
-
-
-SHARES = (Fraction(4, 5), Fraction(1, 5))
-"""The parts of the charge of coefficients and of their sampling error, of mu squared: the noise of the coefficients is
-12% wider than at the whole charge, and that of the sampling error seldom matters beside it."""
-
-MEASURED = (
-    "a second charge, of sums of products of residuals and predictors at the released coefficients; the population "
-    "intervals cover sampling and noise"
-)
-
-STOPPED = "stopped before the sampling error was measured, which was not charged"
 
 
 class RegressionQuery(Query):

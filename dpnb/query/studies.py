@@ -91,9 +91,6 @@ class SurvivalQuery(Unreleased):
         """The curves in words."""
         return self._layout.described(self._counts.plan)
 
-    def _query_words(self) -> str:
-        return self.description
-
     @named_arguments
     def preview(
         self,

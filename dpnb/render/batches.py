@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from html import escape
 
@@ -24,7 +23,7 @@ from dpnb.render.numbers import (
     percent,
 )
 from dpnb.render.page import box_html, with_notice
-from dpnb.render.previews import explained
+from dpnb.render.previews import explained, headroom_facts
 from dpnb.render.tables import (
     NOT_RELEASED,
     WIDTH,
@@ -107,21 +106,13 @@ def _tables(count: int) -> str:
 def _facts(preview: BatchPreview) -> list[tuple[str, str]]:
     separate = format_percent_first(preview.separate_cost, preview.separate_fraction)
     saving = float(np.floor(preview.saving * 100 + 1e-6) / 100)  # 1 although the cost was rounded up
-    facts = [
+    return [
         ("cost", f"{format_cost(preview.cost, preview.cost_fraction)}"),
         ("separately", f"{separate} for the same errors, {saving:.2f} times as much"),
         ("measures", _tables(preview.n_tables)),
         *preview.left_out,
+        *headroom_facts(preview),
     ]
-    if math.isnan(preview.headroom_after):
-        facts.append(("headroom after", NO_LIMIT))
-    elif preview.fits:
-        facts.append(("headroom after", f"{format_percent_down(preview.headroom_after)} of the budget"))
-    else:
-        facts.append(("headroom after", "does not fit: a release would be refused"))
-        largest = f"mu {display_down(preview.max_mu)}, or share=1" if preview.max_mu else "nothing is left"
-        facts.append(("largest that fits", largest))
-    return facts
 
 
 @to_text.register

@@ -1,8 +1,6 @@
-"""Small charts as static SVG: histograms of ordered groups, and the answers after each observation.
+"""Small charts as static SVG: histograms of ordered groups, intervals in a table, the answers after each observation.
 
-Counts and sums of ordered groups as an upright histogram, and intervals in a table: static SVG without a kernel.
-
-The kinds of numbers and the ticks are also those of the figures of plotly.
+They need no kernel.  The kinds of numbers and the ticks are also those of the figures of plotly.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from html import escape
 from typing import Any
 
@@ -21,7 +22,7 @@ from dpnb.render.numbers import (
 )
 from dpnb.render.page import explanation_link
 from dpnb.render.tables import NOT_RELEASED, Shown, ShownPart, facts_part, shown_as, table_part
-from dpnb.results.batch import PlannedQuery
+from dpnb.results.batch import BatchPreview, PlannedQuery
 from dpnb.results.estimates.expected import RANK
 from dpnb.results.preview import CLEAR, CountNeeded, Preview, Previews
 from dpnb.schema import Key
@@ -276,17 +277,21 @@ def _facts(preview: Preview) -> list[tuple[str, str]]:
     facts += [("contribution", preview.contribution), *preview.left_out]
     if preview.participation:
         facts.append(("participation", preview.participation))
-    if not preview.has_budget:
-        facts.append(("headroom after", NO_LIMIT))
-    elif preview.fits:
-        facts.append(("headroom after", f"{format_percent_down(preview.headroom_after)} of the budget"))
+    facts += headroom_facts(preview)
+    if preview.has_budget and preview.fits:
         if preview.max_repetitions is not None and not preview.participation:
             times = f"{preview.max_repetitions:,} time{'s' if preview.max_repetitions != 1 else ''}"
             facts.append(("affordable", f"{times} at this cost"))
         if preview.refinement_note:
             facts.append(("refining later", preview.refinement_note))
-    else:
-        facts.append(("headroom after", "does not fit: a release would be refused"))
-        largest = f"mu {display_down(preview.max_mu)}, or share=1" if preview.max_mu else "nothing is left"
-        facts.append(("largest that fits", largest))
     return facts
+
+
+def headroom_facts(preview: Preview | BatchPreview) -> list[tuple[str, str]]:
+    """What would remain, or what would fit."""
+    if math.isnan(preview.headroom_after):
+        return [("headroom after", NO_LIMIT)]
+    if preview.fits:
+        return [("headroom after", f"{format_percent_down(preview.headroom_after)} of the budget")]
+    largest = f"mu {display_down(preview.max_mu)}, or share=1" if preview.max_mu else "nothing is left"
+    return [("headroom after", "does not fit: a release would be refused"), ("largest that fits", largest)]

@@ -31,6 +31,27 @@ from dpnb.results.tables.regression_methods import RegressionSummary
 from dpnb.results.tables.table import Estimates
 from dpnb.results.testing import HypothesisTest
 
+LABELS = {"mean": "{}, mean (sd)", "median": "{}, median (quartiles)", "share": "{}: {}, %"}
+
+WHOLE = 10.0
+"""An error of which two significant digits are those of whole numbers."""
+
+FACTS_AT = 23
+"""The column at which the facts of a summary start."""
+
+LINKS = {
+    "logistic": "logit: exp(coef) is the odds ratio for one more of the term",
+    "poisson": "log: exp(coef) is the ratio of means for one more of the term",
+}
+
+TESTS_HOLD = (
+    "covers the sampling of the units and the noise, for a hypothesis that was fixed beforehand; costs nothing",
+)
+"""What is said of every test."""
+
+LEAST = 0.001
+"""Smaller p-values are shown as smaller than this: the normal approximation is not exact enough for more."""
+
 
 @to_text.register
 def _text(answer: SurvivalAnswer) -> str:
@@ -62,12 +83,6 @@ def _summaries(answer: SurvivalAnswer) -> list[str]:
         test = answer.test()
         lines.append(f"log-rank test of the groups: {test.decision}; .test() has the p-value")
     return lines
-
-
-LABELS = {"mean": "{}, mean (sd)", "median": "{}, median (quartiles)", "share": "{}: {}, %"}
-
-WHOLE = 10.0
-"""An error of which two significant digits are those of whole numbers."""
 
 
 @shown_as(TableOne)
@@ -145,23 +160,6 @@ def _difference(value: float, low: float, high: float, kind: str) -> str:
     times = 100.0 if kind == "share" else 1.0
     text, interval = number_with_interval(times * value, times * low, times * high)
     return f"{text} ({interval})"
-
-
-FACTS_AT = 23
-"""The column at which the facts of a summary start."""
-
-LINKS = {
-    "logistic": "logit: exp(coef) is the odds ratio for one more of the term",
-    "poisson": "log: exp(coef) is the ratio of means for one more of the term",
-}
-
-TESTS_HOLD = (
-    "covers the sampling of the units and the noise, for a hypothesis that was fixed beforehand; costs nothing",
-)
-"""What is said of every test."""
-
-LEAST = 0.001
-"""Smaller p-values are shown as smaller than this: the normal approximation is not exact enough for more."""
 
 
 @shown_as(RegressionSummary)

@@ -96,13 +96,7 @@ class Answer(Estimates, Previewable):
 
     Examples
     --------
-    >>> import dpnb
-    >>> session = dpnb.Session.rehearse(
-    ...     name="people",
-    ...     budget=dpnb.Budget(epsilon=1, delta=1e-6),
-    ...     schema={"age": dpnb.Bounded(0, 100)},
-    ... )
-    >>> answer = session.frame.count().release(mu=0.1)
+    >>> answer = df.count().release(mu=0.1)
     >>> answer.cost, answer.refine(mu=0.2).n_observations
     (GDP(mu=0.1), 2)
     """

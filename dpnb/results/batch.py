@@ -129,9 +129,6 @@ class BatchPreview(Unreleased, Displayed):
     _kind = "a preview"
     _released_type = Answer
 
-    def _query_words(self) -> str:
-        return self.description
-
     @property
     def saving(self) -> float:
         """How many times the squared loss of the batch separate releases with the same errors would need."""
@@ -218,14 +215,16 @@ class BatchAnswer(Displayed):
         tables = []
         for answer in self.answers:
             table = answer.to_pandas()
-            groups = [""] if answer.is_scalar else [_group_text(label) for label in table.index]
-            labels = {"query": answer.description, "group": groups}
+            labels = {"query": answer.description, "group": group_texts(answer, table)}
             tables.append(pd.concat([pd.DataFrame(labels, index=table.index), table], axis=1))
         return pd.concat(tables, ignore_index=True)
 
 
-def _group_text(label: object) -> str:
-    return ", ".join(map(str, label)) if isinstance(label, tuple) else str(label)
+def group_texts(answer: Estimates, table: pd.DataFrame) -> list[str]:
+    """The group of each number in the table of an answer, in words."""
+    if answer.is_scalar:
+        return [""]
+    return [", ".join(map(str, label)) if isinstance(label, tuple) else str(label) for label in table.index]
 
 
 # --- a released table with its margins --------------------------------------------------------------------------------

@@ -160,15 +160,9 @@ class Preview(Unreleased, Displayed):
 
     Examples
     --------
-    >>> import dpnb
-    >>> session = dpnb.Session.rehearse(
-    ...     name="people",
-    ...     budget=dpnb.Budget(epsilon=1, delta=1e-6),
-    ...     schema={"age": dpnb.Bounded(0, 100)},
-    ... )
-    >>> preview = session.frame.count().preview(mu=0.1)
+    >>> preview = df.count().preview(mu=0.1)
     >>> preview.cost, preview.fits, round(preview.expected_error)
-    (GDP(mu=0.1), True, 21)
+    (GDP(mu=0.1), True, 41)
     """
 
     description: str
@@ -204,9 +198,6 @@ class Preview(Unreleased, Displayed):
     layout: tuple[tuple[str, ...], tuple[str, ...]] | None = None
 
     _kind = "a preview"
-
-    def _query_words(self) -> str:
-        return self.description
 
     @property
     def doubt(self) -> str:

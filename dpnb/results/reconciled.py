@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from dpnb.errors import RequestError
 from dpnb.results.answer import Answer
+from dpnb.results.batch import group_texts
 from dpnb.results.display import Displayed
 from dpnb.results.tables.table import Estimates
 
@@ -19,6 +20,8 @@ OLD_INTERVALS = (
     "earlier answers were seen"
 )
 """What the intervals of reconciled estimates are."""
+
+KEPT = ("estimate", "low", "high")
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -96,15 +99,8 @@ class Reconciliation(Displayed):
         tables = []
         for one in self.estimates:
             table = one.to_pandas()
-            groups = [""] if one.is_scalar else [_group_text(label) for label in table.index]
-            columns = {"query": one.answer.description, "group": groups, **{name: table[name] for name in KEPT}}
+            columns: dict[str, Any] = {"query": one.answer.description, "group": group_texts(one, table)}
+            columns |= {name: table[name] for name in KEPT}
             columns["answer"] = one.answer.to_pandas()["estimate"]
             tables.append(pd.DataFrame(columns, index=table.index))
         return pd.concat(tables, ignore_index=True)
-
-
-KEPT = ("estimate", "low", "high")
-
-
-def _group_text(label: object) -> str:
-    return ", ".join(map(str, label)) if isinstance(label, tuple) else str(label)

@@ -23,6 +23,15 @@ from dpnb.results.tables.regression_methods import RegressionMethods
 from dpnb.results.tables.table import Estimates
 from dpnb.schema import Key, plain
 
+Floats = NDArray[np.float64]
+
+NO_INTERVALS = "no intervals: how far a descent ends from the best fit is not known"
+
+MOVING = (
+    "not converged: the last {steps} moved the coefficients further than the noise explains; more steps, or a larger "
+    "learning rate, would change them"
+)
+
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class RegressionAnswer(RegressionMethods, Answer):  # type: ignore[misc]  # `test` takes terms
@@ -146,15 +155,6 @@ class RegressionResult(RegressionMethods, Estimates):  # type: ignore[misc]  # `
             cost=cost,
             cost_fraction=cost_fraction,
         )
-
-
-Floats = NDArray[np.float64]
-
-NO_INTERVALS = "no intervals: how far a descent ends from the best fit is not known"
-MOVING = (
-    "not converged: the last {steps} moved the coefficients further than the noise explains; more steps, or a larger "
-    "learning rate, would change them"
-)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

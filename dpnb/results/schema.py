@@ -88,16 +88,10 @@ class TableSchema(ByName[ColumnType]):
 
     Examples
     --------
-    >>> import dpnb
-    >>> session = dpnb.Session.rehearse(
-    ...     name="people",
-    ...     budget=dpnb.Budget(epsilon=1, delta=1e-6),
-    ...     schema={"age": dpnb.Bounded(0, 100), "town": dpnb.Categories(["north", "south"])},
-    ... )
     >>> session.schema["age"].high
     100.0
     >>> list(session.schema)
-    ['age', 'town']
+    ['age', 'cost', 'plan', 'admitted', 'note']
     """
 
     _unknown = "is not a declared column; the columns are"

@@ -1,11 +1,10 @@
 """Results without a table of numbers: keys of the largest groups, and the range of a bounds finder.
 
-The answer of a bounds finder: the smallest range of bins whose noisy counts are above the noise.
-
-One noisy histogram on a public logarithmic grid, as in ApproxBounds of R. J. Wilson et al.,
-*Differentially Private SQL with Bounded User Contribution*, PoPETs 2020(2).  Everything here is computed from the noisy
-counts, so it is post-processing.  What differs from that paper: the noise is Gaussian, the threshold follows from the
-number of bins by the union bound, and the answer also states how many rows may lie outside.
+The range of a bounds finder is the smallest one with all bins whose noisy counts are above the noise.  It takes one
+noisy histogram on a public logarithmic grid, as in ApproxBounds of R. J. Wilson et al., *Differentially Private SQL
+with Bounded User Contribution*, PoPETs 2020(2).  Everything here is computed from the noisy counts, so it is
+post-processing.  What differs from that paper: the noise is Gaussian, the threshold follows from the number of bins by
+the union bound, and the answer also states how many rows may lie outside.
 
 With B bins and alpha = 1 - confidence, all of these hold together with probability at least 1 - alpha:
 
@@ -38,6 +37,9 @@ from dpnb.schema import Bounded, Key
 
 if TYPE_CHECKING:
     import pandas as pd
+
+EVENTS_PER_BIN = 2
+"""Two-sided events for each bin in the union bound."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -266,10 +268,6 @@ class SelectionPreviews(Displayed):
 
     def __getitem__(self, index: int) -> SelectionPreview:
         return self.previews[index]
-
-
-EVENTS_PER_BIN = 2
-"""Two-sided events for each bin in the union bound."""
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

@@ -2,13 +2,6 @@
 
 Everything is total: whatever the released numbers are, a curve has an estimate, or is unknown where the number at risk
 is not clear of its noise.
-
-``layout``     the periods and groups, and the cells in which rows are counted
-``counts``     events and rows at risk by period, from cumulative counts
-``curves``     the curves, and bands by simulation of noise and sampling
-``summaries``  medians and restricted means
-``log_rank``   the test that all curves are the same
-``answer``     what a release returns
 """
 
 from __future__ import annotations
@@ -38,6 +31,8 @@ from dpnb.schema import Key
 
 if TYPE_CHECKING:
     import pandas as pd
+
+SEVERAL_ROWS = "units with up to {} rows: any dependence of their rows is allowed for"
 
 
 @dataclass(frozen=True)
@@ -103,9 +98,6 @@ class SurvivalLayout:
     def label(self, key: tuple[Key, ...], cell: str) -> str:
         """A cell of a group."""
         return "; ".join((*(f"{name} {part!r}" for name, part in zip(self.names, key, strict=True)), cell))
-
-
-SEVERAL_ROWS = "units with up to {} rows: any dependence of their rows is allowed for"
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

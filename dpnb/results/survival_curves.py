@@ -1,10 +1,8 @@
 """Survival curves from noisy cumulative counts with bands, their medians, restricted means and log-rank test.
 
-Numbers of events and of rows at risk by period, from cumulative counts of a group's cells.
-
-The cells of a group are in the order of `dpnb.results.survival`: events by period, rows at risk after the last
-period, and censored rows from the last period to the first.  So the rows at risk in period k are those from the cell of
-its events to that of its censored rows.
+The cells of a group are in this order: events by period, rows at risk after the last period, and censored rows from
+the last period to the first.  So the rows at risk in period k are those from the cell of its events to that of its
+censored rows.
 
 Survival within a period
 ------------------------
@@ -16,17 +14,18 @@ the period the curve falls by exactly b/a, as in Kaplan and Meier; with them it 
 ``1 - d/(a - c/2)`` for c censored rows is biased.  Where all rows that are censored in a period are censored at its
 end, b is the number before they leave.
 
-Survival curves from noisy cumulative counts, with bands for the noise alone and for noise and sampling.
-
-The curves are those of the nearest cumulative counts that do not fall (`consistent`).  Their errors are simulated: the
-known noise is added to these counts, and for the population also the sampling of the units, by which the number of rows
-in a cell varies with a variance of this number and `HALF` (times k, the most rows of a unit: the inequality of Cauchy
-and Schwarz; times the part of the population that was not drawn).  For rows without noise the variance is that of
-Greenwood.  The simulated counts are used as they are: their errors are a little larger than those of counts that do not
-fall.  The band around a curve S is ``S - c s`` to ``S + c s`` with s the standard deviation of the simulated curves and
-c the quantile of the largest ``|error|/s`` over all periods and groups, so the bands of all groups hold at once (Hall
-and Wellner 1980; Nair 1984, *Confidence bands for survival functions with censored data*, with the noise).  As no true
-curve rises, the band is tightened to limits that do not.
+Curves and bands
+----------------
+There are bands for the noise alone, and for noise and sampling.  The curves are those of the nearest cumulative counts
+that do not fall (`consistent`).  Their errors are simulated: the known noise is added to these counts, and for the
+population also the sampling of the units, by which the number of rows in a cell varies with a variance of this number
+and `HALF` (times k, the most rows of a unit: the inequality of Cauchy and Schwarz; times the part of the population
+that was not drawn).  For rows without noise the variance is that of Greenwood.  The simulated counts are used as they
+are: their errors are a little larger than those of counts that do not fall.  The band around a curve S is ``S - c s``
+to ``S + c s`` with s the standard deviation of the simulated curves and c the quantile of the largest ``|error|/s``
+over all periods and groups, so the bands of all groups hold at once (Hall and Wellner 1980; Nair 1984, *Confidence
+bands for survival functions with censored data*, with the noise).  As no true curve rises, the band is tightened to
+limits that do not.
 
 Where the number at risk at the start of a period is not `CLEAR` times its noise, or was not in an earlier period, the
 curve is unknown: all that is known is that it does not rise.
@@ -34,8 +33,8 @@ curve is unknown: all that is known is that it does not rise.
 Everything is computed from released and public numbers, by random numbers whose seed are the released ones: the same
 answer always has the same band.
 
-The log-rank test of survival curves, with noise.
-
+Log-rank test
+-------------
 With d_gk the events of group g in period k, d_k those of all groups, and w_gk the group's share of the mean number at
 risk (`PeriodCounts.exposure`), the statistic compares ``U_g``, the sum over the periods of ``d_gk - d_k w_gk``, with
 its covariance through sampling, the sum of ``d_k (w_gk [g = h] - w_gk w_hk)`` (Mantel 1966; Peto and Peto 1972), and
@@ -47,11 +46,12 @@ different rates the hazard must not be taken as constant, since the group that d
 the period: with a hazard that changes by the share s of itself over a period, taken from its neighbours, and a group
 that declines by the factor r, the mean number at risk is weighted by ``1 + s ln(r)/12``.
 
-Medians and restricted means of survival curves, with intervals that hold each separately.
-
-Between the ends of two periods a curve is taken as a straight line.  The interval of the median is the set of times at
-which the curve is not clearly above or below one half (Brookmeyer and Crowley 1982, *A confidence interval for the
-median survival time*).  The restricted mean is the area under the curve up to a time (Royston and Parmar 2013).
+Medians and restricted means
+----------------------------
+Their intervals hold each separately.  Between the ends of two periods a curve is taken as a straight line.  The
+interval of the median is the set of times at which the curve is not clearly above or below one half (Brookmeyer and
+Crowley 1982, *A confidence interval for the median survival time*).  The restricted mean is the area under the curve up
+to a time (Royston and Parmar 2013).
 """
 
 from __future__ import annotations
@@ -75,6 +75,18 @@ LEAST_HAZARD = -0.7
 
 RATIO = 1e-6
 """The smallest ratio b/a, whose logarithm is finite."""
+
+DRAWS = 1000
+"""Simulated tables."""
+
+HALF = 0.5
+"""What is added to the variance of the number of rows in a cell: no cell is known to be empty."""
+
+CLEAR = 2.5
+"""How many standard deviations of its noise a number at risk is, at least, where the curve is known."""
+
+MOST = 6.0
+"""The largest decline in logarithms that counts: half of the mean number at risk."""
 
 
 @dataclass(frozen=True)
@@ -146,16 +158,6 @@ def at_risk_scales(groups: int, periods: int) -> Cells:
         difference[between:] -= weights[:before]
         scales[group, period] = np.sqrt(difference @ difference)
     return scales
-
-
-DRAWS = 1000
-"""Simulated tables."""
-
-HALF = 0.5
-"""What is added to the variance of the number of rows in a cell: no cell is known to be empty."""
-
-CLEAR = 2.5
-"""How many standard deviations of its noise a number at risk is, at least, where the curve is known."""
 
 
 @dataclass(frozen=True)
@@ -265,10 +267,6 @@ class SurvivalCurves:
         high = np.minimum.accumulate(np.minimum(raw[2], 1.0), axis=1)
         low = np.maximum.accumulate(np.maximum(raw[1], 0.0)[:, ::-1], axis=1)[:, ::-1]
         return IntervalArrays(value, low, high, self.noise.scale, raw, ~self.known)
-
-
-MOST = 6.0
-"""The largest decline in logarithms that counts: half of the mean number at risk."""
 
 
 def log_rank(curves: SurvivalCurves, ends: Cells) -> tuple[ReferredStatistic, int]:

@@ -28,7 +28,7 @@ class TableRow(NamedTuple):
     at: tuple[int, ...]  # the columns of the view, of which the first is compared
 
 
-def table_rows(view: TableOneView) -> list[TableRow]:
+def _table_rows(view: TableOneView) -> list[TableRow]:
     """The rows of a table, in order."""
     rows: list[TableRow] = []
     parts: list[int] = []
@@ -78,7 +78,7 @@ class TableOne(Answer):
     @property
     def rows(self) -> list[TableRow]:
         """What each row of the displayed table shows."""
-        return table_rows(self._layout)
+        return _table_rows(self._layout)
 
     @cached_property
     def shown(self) -> Cells:

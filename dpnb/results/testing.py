@@ -1,7 +1,7 @@
 """Hypothesis tests of released numbers: post-processing, which covers the sampling of the units and the noise.
 
-The test of independence of rows and columns of a table of noisy counts.
-
+Independence of rows and columns
+--------------------------------
 With y the noisy counts, R and C their sums by row and by column, and N their total, the residuals are ``r_ij = y_ij -
 R_i C_j / N``.  Their covariance is ``J (V + W) J'``: W the known variances of the noise, V the variances of the counts
 through sampling, and J the Jacobian of the residuals, ``(I - p 1') (x) (I - q 1')`` with p = R/N and q = C/N.  The
@@ -14,8 +14,6 @@ For a fixed number of units the covariance of the counts is multinomial, ``V - t
 Independent t have residuals 0, and the residuals are homogeneous of degree 1 in the counts, so J t = 0: the term
 vanishes, and the diagonal V is enough.  Where each row is a unit, V are the expected counts; where a unit has several
 rows in one cell, the sums of their squares, or what bounds them.
-
-Tests of numbers with population intervals: of one or several and a value, of several groups, and of a trend.
 
 One number
 ----------
@@ -46,10 +44,6 @@ the slope of the weighted least squares line; of shares it is the test of Cochra
 unit may be in several groups, its standard deviation through sampling is at most the sum of those of its terms.
 
 Every test is total: whatever the released numbers are, it gives a p-value, or NaN where the noise decides nothing.
-
-``hypothesis``    the result of a test; p-values
-``groups``        numbers and a value, also coefficients of a regression; several groups; a trend over ordered groups
-``independence``  rows and columns of a table of counts
 """
 
 from __future__ import annotations
@@ -66,6 +60,15 @@ from dpnb.results.estimates.noisy import Cells, SampledAs
 
 if TYPE_CHECKING:
     import pandas as pd
+
+MAX_CELLS = 1_000
+"""The most cells of a table: the covariance has their square."""
+
+CLEAR = 3.0
+"""A total of a row or column is clear of its noise if it is this many times its noise scale."""
+
+SINGULAR = 1e-10
+"""A smaller ratio of the eigenvalues of a correlation matrix is that of a singular one."""
 
 
 class ReferredStatistic(NamedTuple):
@@ -184,13 +187,6 @@ class HypothesisTest(Displayed):
         return pd.DataFrame(columns)
 
 
-MAX_CELLS = 1_000
-"""The most cells of a table: the covariance has their square."""
-
-CLEAR = 3.0
-"""A total of a row or column is clear of its noise if it is this many times its noise scale."""
-
-
 def independence(counts: Cells, noise: Cells, sampling: Cells, ratio: float | None) -> ReferredStatistic:
     """The test that rows and columns are independent; all tables have shape (rows, columns).
 
@@ -233,10 +229,6 @@ def quadratic_form(values: Cells, covariance: Cells) -> float:
     with np.errstate(all="ignore"):
         found = float(((vectors.T @ standard) ** 2 / roots).sum())
     return found if math.isfinite(found) else math.nan
-
-
-SINGULAR = 1e-10
-"""A smaller ratio of the eigenvalues of a correlation matrix is that of a singular one."""
 
 
 def of_value(value: float, low: float, high: float, z: float, null: float) -> ReferredStatistic:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import traceback
 from collections.abc import Iterator
@@ -74,6 +75,19 @@ def test_marimo_as_a_library_changes_nothing(frame: Any, marimo: SimpleNamespace
     in_marimo.install()
     assert not hasattr(Query, "_display_")
     assert len(refused(frame)) > 1
+
+
+def test_marimo_needs_no_ipython() -> None:
+    code = """
+import sys, types
+sys.modules["marimo"] = marimo = types.ModuleType("marimo")
+marimo.running_in_notebook = lambda: False
+sys.modules["IPython"] = None  # its import fails
+import dpnb
+print(dpnb.notebook.in_marimo.__name__)
+"""
+    shown = subprocess.check_output([sys.executable, "-c", code], text=True)
+    assert shown.strip() == "dpnb.notebook.in_marimo"
 
 
 def test_a_page_of_voila_shows_widgets_and_the_message_of_a_refusal(

@@ -52,6 +52,12 @@ def onlooker() -> Iterator[Onlooker]:
     assert not clocks()
 
 
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line that does not wait for a second of work; that it does is shown by the tests without this."""
+    monkeypatch.setattr(progress, "REPORT_AFTER_SECONDS", 0.02)
+
+
 def clocks() -> list[int]:
     """Threads that show the progress of a task."""
     running = sys._current_frames().items()
@@ -113,6 +119,7 @@ def test_line_follows_the_stages_and_goes_when_the_work_ends(onlooker: Onlooker)
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
 @pytest.mark.waits
+@pytest.mark.usefixtures("at_once")
 def test_line_goes_however_the_work_ends(onlooker: Onlooker, error: type[BaseException]) -> None:
     def fail() -> None:
         with begin(Stage.ADDING):
@@ -128,6 +135,7 @@ def test_line_goes_however_the_work_ends(onlooker: Onlooker, error: type[BaseExc
 
 
 @pytest.mark.waits
+@pytest.mark.usefixtures("at_once")
 def test_each_thread_has_its_own_work_and_a_stage_outside_work_is_nothing(onlooker: Onlooker) -> None:
     def other() -> None:
         with at(Stage.NOISE):
@@ -145,6 +153,7 @@ def test_each_thread_has_its_own_work_and_a_stage_outside_work_is_nothing(onlook
 
 
 @pytest.mark.waits
+@pytest.mark.usefixtures("at_once")
 def test_line_is_told_in_the_context_of_whoever_began_the_work() -> None:
     cell: ContextVar[str] = ContextVar("cell", default="another")
     seen: list[str] = []

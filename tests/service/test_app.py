@@ -18,6 +18,7 @@ from dpnb.remote.channel import failure
 from dpnb.service import requests as service_requests
 from dpnb.service.access.tokens import revoke_tokens
 from dpnb.service.monitoring import set_up_log
+from dpnb.service.network import grid
 from dpnb.service.network.grid import ChangeFeed
 from dpnb.wire.amounts import MAX_BODY
 from service.served import REQUESTS, SECRET, Served, content, open_people, run_served
@@ -348,7 +349,9 @@ def test_a_feed_sends_the_state_and_each_change_and_ends(tmp_path: Path) -> None
     run_served(tmp_path, scenario)
 
 
-def test_a_feed_ends_when_the_token_is_revoked(tmp_path: Path) -> None:
+def test_a_feed_ends_when_the_token_is_revoked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grid, "POLL_SECONDS", 0.02)
+
     async def scenario(served: Served) -> None:
         feed = served.service.tables["people"].analyst("ana").feed
         stream = feed.stream(lambda: served.service.tables["people"].table.name == "people" and not revoked)
@@ -360,7 +363,9 @@ def test_a_feed_ends_when_the_token_is_revoked(tmp_path: Path) -> None:
     run_served(tmp_path, scenario)
 
 
-def test_a_charge_of_another_process_is_an_event(tmp_path: Path) -> None:
+def test_a_charge_of_another_process_is_an_event(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grid, "POLL_SECONDS", 0.02)
+
     async def scenario(served: Served) -> None:
         stream = served.service.tables["people"].analyst("ana").feed.stream(lambda: True)
         await anext(stream)

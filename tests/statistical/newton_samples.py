@@ -98,7 +98,7 @@ class Setting:
         if self.kind == "categories":
             codes = chance.choice(4, n, p=[0.4, 0.3, 0.2, 0.1])
             columns += [(codes == code).astype(float) for code in (1, 2, 3)]
-        terms = np.column_stack(columns)
+        terms = np.array(columns).T  # each term in a row of memory, which is quicker than each row of the sample
         mean = self.mean(terms @ self.truth)
         common = np.repeat(chance.normal(size=n // k), k)
         if self.family == "logistic":
@@ -112,16 +112,19 @@ class Setting:
 
     # --- steps ----------------------------------------------------------------------------------------------------
 
-    def sums(self, terms: Array, y: Array, at: Any, slope: float | None, rows: int) -> Array:
-        """The sums of a step without noise, in the order of their names."""
+    def sums(self, terms: Array, y: Array, at: Any, slope: float | None, rows: int | None) -> Array:
+        """The sums of a step without noise, in the order of their names; those of units of some rows if it is given."""
         mean = self.mean(terms @ np.array(at))
         weight = mean * (1 - mean) if self.family == "logistic" else np.where(mean < MOST, mean, 0.0)
         mean = np.minimum(mean, MOST)
         score = terms * (y - mean)[:, None]
         information = (terms * np.minimum(weight, slope or math.inf)[:, None]).T @ terms
-        by_unit = score.reshape(-1, rows, terms.shape[1]).sum(axis=1)
         upper = np.triu_indices(terms.shape[1])
-        return np.concatenate([score.sum(axis=0), information[upper], (by_unit.T @ by_unit)[upper]])
+        sums = [score.sum(axis=0), information[upper]]
+        if rows is not None:
+            by_unit = score if rows == 1 else score.reshape(-1, rows, terms.shape[1]).sum(axis=1)
+            sums.append((by_unit.T @ by_unit)[upper])
+        return np.concatenate(sums)
 
     @lru_cache(maxsize=16)  # noqa: B019  # the first step is alike in all samples
     def scales(self, at: Any, slope: float | None, mu: float, *, last: bool, rows: int) -> Array:
@@ -146,7 +149,8 @@ class Setting:
         for index, share in enumerate(SHARES):
             last = index == len(SHARES) - 1
             scale = self.scales(at, slope, self.mu * math.sqrt(share), last=last, rows=rows)
-            value = self.sums(terms, y, at, slope, rows)[: len(scale)] + scale * chance.normal(size=len(scale))
+            exact = self.sums(terms, y, at, slope, rows if last else None)
+            value = exact + scale * chance.normal(size=len(scale))
             ends = [array[None, :] for array in (value, value, value, scale)]
             sums = StepSums.of(IntervalArrays(*ends), self.design.terms)
             if step is None:
@@ -158,12 +162,13 @@ class Setting:
         return step, sums
 
     def exact(self, terms: Array, y: Array) -> Array:
-        """The coefficients without noise; from the truth, the sixth step is below the rounding error."""
-        at = self.truth
-        for _ in range(6):
+        """The coefficients without noise; a step below a ten-thousandth is followed by one of its square."""
+        at, step = self.truth, np.ones(1)
+        while abs(step).max() > 1e-4:
             mean = self.mean(terms @ at)
             weight = mean * (1 - mean) if self.family == "logistic" else mean
-            at = at + np.linalg.solve((terms * weight[:, None]).T @ terms, terms.T @ (y - mean))
+            step = np.linalg.solve((terms * weight[:, None]).T @ terms, terms.T @ (y - mean))
+            at = at + step
         return at
 
 

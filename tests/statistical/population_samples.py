@@ -30,6 +30,11 @@ TRUTH: dict[str, dict[str, float]] = {
 }
 
 
+def covers(low: Array, high: Array, truth: Any) -> Array:
+    """A missing limit covers nothing."""
+    return np.asarray((low <= truth) & (truth <= high))
+
+
 @dataclass(frozen=True)
 class Samples:
     """Rows, with the index of their sample s and their unit u, and how to compute statistics without noise."""
@@ -72,19 +77,32 @@ class Samples:
 
     def total(self, values: Array | float) -> Array:
         """The sum of values of rows, by sample."""
-        return np.bincount(self.table["s"], np.broadcast_to(values, len(self.table)), self.count)
+        sums, (first, lengths) = np.zeros(self.count), self._rows_of_samples
+        values = np.broadcast_to(values, len(self.table))
+        sums[lengths > 0] = np.add.reduceat(values, first[lengths > 0], dtype=float)
+        return sums
 
     def squares(self, values: Array | float, *, by_row: bool = False) -> Array:
         """The sum over units of the squared sum of values of rows, by sample."""
         if by_row or not self.persons:
             return self.total(np.asarray(values, float) ** 2)
-        units, first = np.unique(self.table["u"], return_index=True)
-        sums = np.bincount(self.table["u"], np.broadcast_to(values, len(self.table)), units[-1] + 1)[units]
+        first = self._first_rows_of_units
+        sums = np.add.reduceat(np.broadcast_to(values, len(self.table)), first, dtype=float)
         return np.bincount(self.table["s"].to_numpy()[first], sums**2, self.count)
 
     def each(self, by_sample: Array) -> Array:
         """A number of each sample, beside each row."""
-        return np.asarray(by_sample)[self.table["s"]]
+        return np.repeat(by_sample, self._rows_of_samples[1])
+
+    @cached_property
+    def _rows_of_samples(self) -> tuple[Array, Array]:
+        """The first row of each sample, and how many it has; rows are in the order of samples and units."""
+        ends = np.searchsorted(self.table["s"].to_numpy(), np.arange(self.count + 1))
+        return ends[:-1], np.diff(ends)
+
+    @cached_property
+    def _first_rows_of_units(self) -> Array:
+        return np.flatnonzero(np.diff(self.table["u"].to_numpy(), prepend=-1))
 
 
 def samples(shape: Shape, units: int, count: int, seed: int, *, persons: bool = False, rare: float = 0.1) -> Samples:
@@ -105,8 +123,8 @@ def samples(shape: Shape, units: int, count: int, seed: int, *, persons: bool = 
         z, w = (noise(lambda size: chance.normal(0, 0.5**0.5, size)) for _ in range(2))
         x, y = 6 + z, 6 + 0.6 * z + 0.8 * w
         b = z > 0.5244005127080407  # of which a normal number is above with probability 0.3
-    else:  # the sum of two gamma variables of shape 1/2 is exponential
-        e, f = (noise(lambda size: chance.gamma(0.5, 1, size)) for _ in range(2))
+    else:  # the sum of two gamma variables of shape 1/2, which are halves of squared normal ones, is exponential
+        e, f = (noise(lambda size: chance.normal(0, 0.5**0.5, size) ** 2) for _ in range(2))
         x, y, b = e, e + f, e > -np.log(0.3)
     (low, high), (low_y, high_y) = BOUNDS[shape]
     unit = np.repeat(np.arange(sizes.sum()), rows)

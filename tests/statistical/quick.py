@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import pytest
 
@@ -39,17 +40,43 @@ def prepared_once() -> Iterator[None]:
 
 @contextmanager
 def compiled_once() -> Iterator[None]:
-    """Compile a plan once for all sessions that declare the same tables, whatever rows these have."""
-    compile_, shared = PrivateTables.compile, {}
+    """Compile a plan once for all sessions in a row that declare the same tables, whatever rows these have."""
+    compile_, declared = PrivateTables.compile, ""
+    compiled: dict[Any, Any] = {}
+    of_tables: WeakKeyDictionary[PrivateTables, dict[Any, Any]] = WeakKeyDictionary()
 
     def compile_once(tables: PrivateTables, plan: Plan, only: Any = None) -> Any:
-        own = tables._compiled, tables._compiled_forms
-        declared = repr((tables.schemas, tables.units))
-        tables._compiled, tables._compiled_forms = shared.setdefault(declared, own)
-        return compile_(tables, plan, only)
+        nonlocal compiled, declared
+        if tables not in of_tables:
+            own = repr((tables.schemas, tables.units))
+            compiled, declared = (compiled, declared) if own == declared else ({}, own)
+            of_tables[tables] = compiled
+        known, key = of_tables[tables], (plan.text, only, tables.clips_units)
+        if key not in known:
+            known[key] = compile_(tables, plan, only)
+        return known[key]
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(PrivateTables, "compile", compile_once)
+        yield
+
+
+@contextmanager
+def summed_once() -> Iterator[None]:
+    """Sum the rows of a table once for each compiled query, for sessions that share both."""
+    sums = MemoryBackend.sums
+    of_tables: WeakKeyDictionary[MemoryBackend, dict[int, Any]] = WeakKeyDictionary()
+
+    def sum_once(table: MemoryBackend, query: Any, active: Any = None) -> Any:
+        if active is not None:
+            return sums(table, query, active)
+        summed = of_tables.setdefault(table, {})
+        if id(query) not in summed:
+            summed[id(query)] = query, sums(table, query)  # the query is kept, so that its id is
+        return summed[id(query)][1].copy()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(MemoryBackend, "sums", sum_once)
         yield
 
 
@@ -61,7 +88,6 @@ def quick_sessions() -> Iterator[None]:
     """
     read, prepared = PrivateTables.read, {}
     compile_, compiled = PrivateTables.compile, {}
-    sums, summed = MemoryBackend.sums, {}
 
     def read_once(tables: PrivateTables, unread: Any) -> None:
         key = tuple(map(id, unread.tables.values()))
@@ -75,19 +101,10 @@ def quick_sessions() -> Iterator[None]:
             compiled[key] = compile_(tables, plan, only)
         return compiled[key]
 
-    def sum_once(table: MemoryBackend, query: Any, active: Any = None) -> Any:
-        if active is not None:
-            return sums(table, query, active)
-        key = id(table), id(query)
-        if key not in summed:
-            summed[key] = table, query, sums(table, query)  # which are kept, so that their ids are
-        return summed[key][-1].copy()
-
-    with pytest.MonkeyPatch.context() as patch:
+    with summed_once(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(PrivateTables, "read", read_once)
         patch.setattr(PrivateTables, "compile", compile_once)
-        patch.setattr(MemoryBackend, "sums", sum_once)
         patch.setattr(ReleasePipeline, "answer_of", lambda _, charge: charge)
         patch.setattr(RequestLog, "note_request", lambda *_: None)
-        patch.setattr(AnswerReader, "stored_words", lambda *_: None)
+        patch.setattr(AnswerReader, "words_to_store", lambda *_: None)
         yield

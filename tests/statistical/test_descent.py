@@ -29,7 +29,7 @@ from dpnb.schema import Bounded, Categories, Schema
 pytestmark = pytest.mark.statistical
 
 Array = NDArray[np.float64]
-ROWS, STEPS, FITS, CHAINS = 100, 30, 1200, 8
+ROWS, STEPS, FITS, CHAINS = 50, 30, 1200, 8
 SCHEMA: Schema = {
     "x": Bounded(-2, 6),
     "w": Bounded(0, 1),
@@ -103,7 +103,7 @@ def test_a_descent_that_only_the_noise_moves_is_rarely_said_to_move(family: Fami
         exact, _ = steps_of(family, 1, 3.0, None, RATES[family], exact[-1][0])
     for slower in (1, 50):  # around an optimum, and adrift
         rate = RATES[family] / slower
-        iterates, variance = steps_of(family, FITS // 2 * CHAINS, 3.0, 2.0, rate, exact[-1][0])
+        iterates, variance = steps_of(family, FITS // 2 * CHAINS, 3.0, 4.0, rate, exact[-1][0])
         assert share_moving(iterates, variance, rate) < 0.04
     assert share_moving(iterates, variance / 2, rate) > 0.06
 
@@ -112,7 +112,7 @@ def test_a_descent_that_only_the_noise_moves_is_rarely_said_to_move(family: Fami
 def test_a_descent_far_from_its_end_is_said_to_move(family: Family) -> None:
     """Its rate is a fiftieth of what is needed, and the noise of a step is about as long as the step without noise."""
     rate = RATES[family] / 50
-    iterates, variance = steps_of(family, 100 * CHAINS, 3.0, 0.3, rate)
+    iterates, variance = steps_of(family, 100 * CHAINS, 3.0, 0.6, rate)
     drift = np.linalg.norm((iterates[-1] - iterates[0]).mean(axis=0)) / STEPS
     noise = rate / ROWS * (variance * iterates[0].shape[1] / CHAINS) ** 0.5
     assert 0.5 < drift / noise < 3
@@ -121,12 +121,12 @@ def test_a_descent_far_from_its_end_is_said_to_move(family: Family) -> None:
 
 def test_chains_share_a_step_and_their_mean_has_the_noise_of_one() -> None:
     """The spread of the mean over chains is that of one chain with all of mu; four spreads of 1,200 fits each."""
-    many = descended("linear", FITS * CHAINS, 1e3, 50.0).reshape(FITS, CHAINS, -1).mean(axis=1).std(axis=0)
+    many = descended("linear", FITS * CHAINS, 1e3, 100.0).reshape(FITS, CHAINS, -1).mean(axis=1).std(axis=0)
     model = RegressionModel("linear", Column("linear"), (Column("x"), Column("w")), (Column("g"),))
     one = linear_query(Plan(Gradient(model, ((0.0,) * 4,), 1e3)), SCHEMA, PrivacyUnit())
     eight = linear_query(Plan(Gradient(model, ((0.0,) * 4,) * 8, 1e3)), SCHEMA, PrivacyUnit())
     assert sigma_for(eight.l2_sensitivity_squared, GDP(1)) == pytest.approx(
         8**0.5 * sigma_for(one.l2_sensitivity_squared, GDP(1))
     )
-    alone = descended("linear", FITS, 1e3 / 8**0.5, 50.0)  # a chain with the noise of a fit of one
+    alone = descended("linear", FITS, 1e3 / 8**0.5, 100.0)  # a chain with the noise of a fit of one
     assert many / alone.std(axis=0) == pytest.approx(np.ones(4), abs=0.15)

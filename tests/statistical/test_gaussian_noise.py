@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -51,12 +53,15 @@ class TailWords:
         return digits | (plain & np.uint64(1 << 63))
 
 
+@lru_cache(maxsize=4)
 def noise(seed: int, n: int = CELLS, *, sigma: float = 2.0**20, total: int = 0) -> Floats:
     """Draw n standardised errors.  The rounding adds at most 2^-21 sigma: invisible to every check here."""
     measured = measure([total] * n, sigma=sigma, source=NotPrivateSeededSource(seed))
     errors = np.array(measured.values, dtype=object) * (2**measured.exponent if measured.exponent >= 0 else 1)
     below = 1 if measured.exponent >= 0 else 2**-measured.exponent
-    return np.array((errors - total * below) / below, dtype=np.float64) / sigma
+    found = np.array((errors - total * below) / below, dtype=np.float64) / sigma
+    found.flags.writeable = False
+    return found
 
 
 def anderson_darling(uniforms: Floats) -> float:
@@ -67,10 +72,15 @@ def anderson_darling(uniforms: Floats) -> float:
     return float(-n - np.mean(odd * (np.log(u) + np.log1p(-u[::-1]))))
 
 
+def is_uneven(uniforms: Floats) -> bool:
+    """Kolmogorov-Smirnov; at these numbers its limit distribution, gives p-values 4% too large at most, and quickly."""
+    return bool(stats.kstest(uniforms, "uniform", method="asymp").pvalue < ALARM)
+
+
 def looks_normal(z: Floats) -> bool:
     """Kolmogorov-Smirnov and Anderson-Darling, each with its own false alarms below ALARM."""
-    far_away = stats.kstest(z, "norm").pvalue < ALARM
-    return not far_away and anderson_darling(np.asarray(stats.norm.cdf(z))) < ANDERSON_DARLING_LIMIT
+    uniforms = np.asarray(stats.norm.cdf(z))
+    return not is_uneven(uniforms) and anderson_darling(uniforms) < ANDERSON_DARLING_LIMIT
 
 
 @pytest.mark.parametrize(
@@ -118,11 +128,14 @@ def test_noise_is_symmetric() -> None:
 # --- tails, by importance: every draw is in the tail, so what lies beyond 6 sigma is seen a thousand times ------------
 
 
+@lru_cache(maxsize=4)
 def tail(seed: int, start: float, n: int = 200_000) -> tuple[Floats, float]:
     """Draw |Z| given |Z| > start, with the exact probability that a draw lies beyond start on a given side."""
     limit = round(stats.norm.sf(start) * 2**64)
     measured = measure([0] * n, sigma=2.0**20, source=TailWords(seed, limit))
-    return np.abs(measured.to_floats()) / 2.0**20, limit / 2**64
+    found = np.abs(measured.to_floats()) / 2.0**20
+    found.flags.writeable = False
+    return found, limit / 2**64
 
 
 @pytest.mark.parametrize(("start", "beyond"), [(3.0, 4.0), (4.0, 5.0), (5.0, 5.5), (5.0, 6.0), (5.5, 6.0), (6.0, 6.5)])
@@ -142,13 +155,13 @@ def test_tail_has_the_right_shape(start: float, n: int) -> None:
     z, weight = tail(6, start, n)
     uniforms = np.asarray(stats.norm.sf(z)) / weight
     assert z.min() > start - 1e-5
-    assert stats.kstest(np.minimum(uniforms, 1.0), "uniform").pvalue > ALARM
+    assert not is_uneven(np.minimum(uniforms, 1.0))
 
 
 def test_control_slightly_heavy_tail_is_caught() -> None:
     z, weight = tail(6, 6.0)
     uniforms = np.asarray(stats.norm.sf(6.0 + (z - 6.0) * 1.03)) / weight
-    assert stats.kstest(uniforms, "uniform").pvalue < ALARM
+    assert is_uneven(uniforms)
 
 
 def test_both_tails_are_equally_likely() -> None:
@@ -202,10 +215,14 @@ def test_control_shared_noise_is_caught() -> None:
 # --- low bits ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("total", [0, 1, 511, 512, 513, 2**40 + 777])
+@lru_cache(maxsize=1)
+def released(total: int) -> NDArray[Any]:
+    return np.array(measure([total] * 100_000, sigma=2.0**30, source=NotPrivateSeededSource(12)).values)
+
+
 @pytest.mark.parametrize("modulus", [2, 16, 1000])
+@pytest.mark.parametrize("total", [0, 1, 511, 512, 513, 2**40 + 777])
 def test_low_digits_of_a_release_are_even_whatever_the_sum(total: int, modulus: int) -> None:
     """On a grid of 2^-20 sigma the residues of the rounded Gaussian are uniform to within 1e-100."""
-    values = measure([total] * 100_000, sigma=2.0**30, source=NotPrivateSeededSource(12)).values
-    residues = np.bincount(np.array(values) % modulus, minlength=modulus)
+    residues = np.bincount(released(total) % modulus, minlength=modulus)
     assert stats.chisquare(residues).pvalue > ALARM

@@ -12,20 +12,17 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
-from pathlib import Path
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-import statsmodels
 
 import dpnb
 from dpnb.frame.frame import Frame
-from dpnb.ledger import MEMORY
-from statistical.population_samples import ROWS, TRUTH, Array, Samples, Shape, samples
-from statistical.quick import prepared_once
+from statistical.population_samples import ROWS, TRUTH, Array, Samples, Shape, covers, samples
+from statistical.quick import compiled_once, prepared_once, summed_once
 
 pytestmark = pytest.mark.statistical
 Z = 1.959963984540054
@@ -164,11 +161,6 @@ def answered(
     return (statistic.combine(*whole) if len(whole) == 2 else whole[0]).to_pandas()
 
 
-def covers(low: Array, high: Array, truth: Any) -> Array:
-    """A missing limit covers nothing."""
-    return np.asarray((low <= truth) & (truth <= high))
-
-
 @dataclass(frozen=True)
 class Coverage:
     """How often intervals cover, by sample."""
@@ -232,9 +224,9 @@ NUMBER = {200: 2000, 1000: 400, 20_000: 60}
 """Samples, by their rows: all that half a minute has time for."""
 
 
-@pytest.fixture(autouse=True)
-def _prepared_once() -> Iterator[None]:
-    with prepared_once():
+@pytest.fixture(autouse=True, scope="module")
+def _worked_out_once() -> Iterator[None]:
+    with prepared_once(), compiled_once(), summed_once():
         yield
 
 
@@ -359,53 +351,3 @@ def test_of_a_census_only_the_noise_is_uncertain() -> None:
     table = answered(STATISTICS["sum"], of, 0.5, 0, sampled="census")
     assert table["population_low"].equals(table["low"].rename("population_low"))
     assert covers(table["low"].to_numpy(), table["high"].to_numpy(), of.total(of.table["x"].to_numpy())).mean() > 0.92
-
-
-# --- arms that make no difference -------------------------------------------------------------------------------------
-
-DRAWS, ALLOWED = 120, 21
-"""Random arms, and how many may differ: 7 of 40.  That is enough to tell: at the 4% at which a first release may err,
-more do so in one of six cells with probability 2e-8, and at 5% with 8e-7."""
-
-
-@cache
-def verdicts(mu: float) -> dict[str, list[bool]]:
-    """Whether two random arms of persons differ in the RAND experiment: in the population and in this table."""
-    data = Path(statsmodels.__file__).parent / "datasets/randhie/src/randhie.csv"
-    table = pd.read_csv(data, usecols=["zper", "mdvis"])
-    persons, index = np.unique(table["zper"], return_inverse=True)
-    arms = np.random.default_rng(60).integers(0, 2, (len(persons), DRAWS))[index]
-    names = [f"arm {draw}" for draw in range(DRAWS)]
-    table = pd.concat([table, pd.DataFrame(arms, columns=names)], axis=1)
-    session = dpnb.Session(
-        table,
-        name="arms",
-        privacy_unit="zper",
-        max_rows_per_unit=5,
-        max_groups_per_unit=1,
-        budget=dpnb.Budget.gdp(100),
-        schema={"mdvis": dpnb.Bounded(0, 10), **dict.fromkeys(names, dpnb.Categories([0, 1]))},
-        ledger=MEMORY,
-        not_private_test_seed=60,
-    )
-    found: dict[str, list[bool]] = {}
-    for name in names:
-        df = session.frame[["mdvis", name]].assign(visited=lambda df: df["mdvis"] > 0)
-        for column in ("mdvis", "visited"):
-            answer = df.groupby(name)[column].mean(population=True).release(mu=mu)
-            difference = answer[0] - answer[1]
-            for scope, (low, high) in (("", difference.population_interval), (" here", difference.interval)):
-                found.setdefault(column + scope, []).append(not low <= 0 <= high)
-    return found
-
-
-@pytest.mark.parametrize("mu", [0.15, 0.4, 1.0])
-def test_random_arms_seldom_differ_in_the_population(mu: float) -> None:
-    found = {name: sum(draws) for name, draws in verdicts(mu).items() if "here" not in name}
-    assert max(found.values()) <= ALLOWED, found
-
-
-def test_random_arms_that_differ_in_the_table_are_caught() -> None:
-    """The control: by the noise intervals most random arms differ, since in this table they do."""
-    found = verdicts(1.0)
-    assert min(sum(found["mdvis here"]), sum(found["visited here"])) > 2 * ALLOWED

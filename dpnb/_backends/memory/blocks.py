@@ -26,11 +26,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnb._compile.features import CountFeature, GradientFeature, ModelLossFeature, TreeFeature, ValueFeature
 from dpnb._compile.linear import LinearQuery
 from dpnb._compile.work import NUMBER_BYTES
 from dpnb._plan.expressions.dtypes import Dtype
-from dpnb._plan.expressions.nodes import Expression, Node, conjuncts, nodes_of
+from dpnb._plan.expressions.nodes import Expression, Node, nodes_of
 from dpnb.threads import Helpers, ThreadTask, end_if_asked
 
 # --- results that blocks share ----------------------------------------------------------------------------------------
@@ -266,10 +265,9 @@ def rows_at_once(query: LinearQuery) -> int:
     If the sums of a feature are many, as many rows, so that the sums of a few rows are not added to all of them again
     and again: that takes less memory than the answer will.
     """
-    largest = max([len(nodes_of(item, once=True)) for item in _items(query)], default=1)  # each is computed once
     wanted = max(ROWS_AT_ONCE, query.cells * max([feature.slots for feature in query.features]))
     size = max(BLOCK_BYTES // 2, query.cells * query.slots * ANSWER_BYTES // cores())
-    return max(min(wanted, size // (NODE_BYTES * largest + ROW_BYTES)), LEAST_ROWS)
+    return max(min(wanted, size // (NODE_BYTES * query.most_nodes + ROW_BYTES)), LEAST_ROWS)
 
 
 def rows_for(node: Expression) -> int:
@@ -291,19 +289,3 @@ def entries_at_once() -> int:
 def numbers_at_once() -> int:
     """The number of integers that rows add to features, kept at a time."""
     return BLOCK_BYTES // 8
-
-
-def _items(query: LinearQuery) -> list[list[Expression]]:
-    """The expressions of a query, by what is computed together."""
-    items = [[node] for node in conjuncts(query.plan.where)]
-    items.append([group.expression for group in query.plan.group_by])
-    for feature in query.features:
-        if isinstance(feature, GradientFeature | ModelLossFeature):
-            chains = feature.chains if isinstance(feature, GradientFeature) else 1
-            items.append([*feature.required, *feature.required[:1] * chains])
-        elif isinstance(feature, TreeFeature | ValueFeature):
-            items.append([feature.expression])
-        if isinstance(feature, CountFeature | ValueFeature):
-            items.append([*feature.split.by])
-    items += [[node] for required in query.required_by_features for node in required]
-    return [item for item in items if item]

@@ -331,7 +331,11 @@ class _RowSums:
 
 def _weighted(sums: Integers, features: tuple[Feature, ...]) -> Sums:
     """Sums by cell and slot, each times the weight of its feature."""
-    weights = np.array([feature.weight for feature in features for _ in range(feature.slots)], object)
+    weights, slots = [feature.weight for feature in features], [feature.slots for feature in features]
     largest = int(np.abs(sums).max(initial=1))
-    total: Sums = sums * weights.astype(np.int64) if largest * max(weights) < BIG else sums.astype(object) * weights
+    total: Sums = (
+        sums * np.repeat(np.array(weights, np.int64), slots)
+        if largest * max(weights) < BIG
+        else sums.astype(object) * np.repeat(np.array(weights, object), slots)
+    )
     return total

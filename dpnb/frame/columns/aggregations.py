@@ -42,6 +42,9 @@ from dpnb.frame.formula import regression_of
 from dpnb.frame.view import TableView
 from dpnb.query.query import Query, standard_error, with_population
 
+MAX_DEGREE = 10
+"""Of a fitted polynomial: the powers of a column are almost collinear."""
+
 
 def weights_of(view: TableView, weights: object, verb: str) -> Expression:
     """The expression of a column of weights, given by name or as a column of the same rows."""
@@ -53,10 +56,6 @@ def weights_of(view: TableView, weights: object, verb: str) -> Expression:
 def counted(view: TableView, weights: object) -> Count | Sum:
     """What counts rows: each as 1, or as its weight."""
     return Count() if weights is None else Sum(weights_of(view, weights, "value_counts"))
-
-
-MAX_DEGREE = 10
-"""Of a fitted polynomial: the powers of a column are almost collinear."""
 
 
 @describe_options

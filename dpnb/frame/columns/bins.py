@@ -86,23 +86,6 @@ def counted_groups(column: ColumnExpr, bins: object, options: Mapping[str, objec
     return (GroupLevel(level.name, column.fillna(label)._node),)
 
 
-if TYPE_CHECKING:
-
-    class BoundsQuery(Query):
-        """A query whose answer has bounds, for type checkers."""
-
-        def release(self, **target: Unpack[PreviewTarget]) -> BoundsAnswer:
-            """See `Query.release`."""
-            ...
-
-        @property
-        def best(self) -> BoundsAnswer | None:
-            """See `Query.best`."""
-            ...
-else:
-    BoundsQuery = Query
-
-
 # --- bins of columns --------------------------------------------------------------------------------------------------
 
 
@@ -135,13 +118,7 @@ def cut(x: C, bins: object, right: bool = True, labels: object = None, **options
 
     Examples
     --------
-    >>> import dpnb
-    >>> session = dpnb.Session.rehearse(
-    ...     name="people",
-    ...     budget=dpnb.Budget(epsilon=1, delta=1e-6),
-    ...     schema={"age": dpnb.Bounded(0, 100)},
-    ... )
-    >>> dpnb.cut(session.frame["age"], [0, 18, 65, 100])
+    >>> dpnb.cut(df["age"], [0, 18, 65, 100])
     <private column: cut(age, [0, 18, 65, 100])>
     """
     if not isinstance(x, ColumnExpr):
@@ -219,11 +196,28 @@ def _intervals(ends: list[float], right: bool, written: Callable[[float], str]) 
     )
 
 
+# --- the histograms of a column ---------------------------------------------------------------------------------------
+
+
 BOX = (0.05, 0.25, 0.5, 0.75, 0.95)
 """The quantiles of a box plot; the extremes would show single rows."""
 
 
-# --- the histograms of a column ---------------------------------------------------------------------------------------
+if TYPE_CHECKING:
+
+    class BoundsQuery(Query):
+        """A query whose answer has bounds, for type checkers."""
+
+        def release(self, **target: Unpack[PreviewTarget]) -> BoundsAnswer:
+            """See `Query.release`."""
+            ...
+
+        @property
+        def best(self) -> BoundsAnswer | None:
+            """See `Query.best`."""
+            ...
+else:
+    BoundsQuery = Query
 
 
 class Plot(UnsupportedOperations):

@@ -168,14 +168,8 @@ class DateParts(UnsupportedOperations, Generic[C]):
 
         Examples
         --------
-        >>> import dpnb
-        >>> session = dpnb.Session.rehearse(
-        ...     name="stops",
-        ...     budget=dpnb.Budget(epsilon=1, delta=1e-6),
-        ...     schema={"date": dpnb.Dates("2017-01-01", "2017-12-31")},
-        ... )
-        >>> session.frame["date"].dt.to_period("M").value_counts().description
-        "count of rows by date.dt.to_period('M') (UTC)"
+        >>> df["admitted"].dt.to_period("M").value_counts().description
+        "count of rows by admitted.dt.to_period('M') (UTC)"
         """
         return self._new(period_of(self._date, freq, self._zone))
 

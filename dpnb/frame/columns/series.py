@@ -39,13 +39,7 @@ class Series(Histograms):
 
     Examples
     --------
-    >>> import dpnb
-    >>> session = dpnb.Session.rehearse(
-    ...     name="people",
-    ...     budget=dpnb.Budget(epsilon=1, delta=1e-6),
-    ...     schema={"age": dpnb.Bounded(0, 100)},
-    ... )
-    >>> session.frame["age"].mean().description
+    >>> df["age"].mean().description
     'mean of age'
     """
 

@@ -1,9 +1,7 @@
 """A call of a library's function as the analyst wrote it, and what to write instead of an operation of pandas.
 
-What to write instead of an operation of pandas that a private table does not offer, by the operation's name.
-
-The texts are templates for `dpnb.frame.compatibility.examples.examples`: each names something that works, with the
-analyst's columns.
+What to write instead is by the name of an operation that a private table does not offer.  The texts are templates for
+`dpnb.frame.compatibility.examples.examples`: each names something that works, with the analyst's columns.
 """
 
 from __future__ import annotations

@@ -1,14 +1,4 @@
-"""Figures of answers and histories, drawn with plotly, which is imported when a figure is first requested.
-
-``text``         a figure as text, also without plotly
-``answers``      an answer or computed estimates as panels of series
-``tables``       box plots and heat maps
-``regressions``  the coefficients of a regression
-``survival``     survival curves with their bands
-``marks``        numbers with intervals as marks, and the history of an answer
-``style``        colours, title and margins
-``figure``       the figure that is returned, with its SVG (``svg``, ``axes``) and its text
-"""
+"""Figures of answers and histories, drawn with plotly, which is imported when a figure is first requested."""
 
 from __future__ import annotations
 

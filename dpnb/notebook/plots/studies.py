@@ -1,9 +1,8 @@
 """Figures of whole results: regressions, survival curves, quantiles by group, two-way tables.
 
-The figure of survival curves: steps of one hue for each group, with their bands.
-
-A curve falls at the end of each period, which is all that is known of it, and stops where it is unknown.  With many
-groups the bands overlap: each is faint, and of more than `MAX_SHADED` groups only the limits are drawn.
+Survival curves are steps of one hue for each group, with their bands.  A curve falls at the end of each period, which
+is all that is known of it, and stops where it is unknown.  With many groups the bands overlap: each is faint, and of
+more than `MAX_SHADED` groups only the limits are drawn.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
+from dpnb.frame.columns.bins import BOX
 from dpnb.notebook.plots.marks import AxisRange, PlotSeries, PlotValues, add_series, hover_text, is_incomplete
 from dpnb.notebook.plots.style import (
     DASHES,
@@ -46,6 +46,27 @@ EFFECT = {
 }
 
 SCALE = "each coefficient times the width of its term's declared bounds; without the intercept"
+
+MAX_SHADED = 3
+SHADE = 0.18
+STEP = 7
+"""Size of the marks at the ends of periods."""
+
+MAX_BOXES = 20
+"""Largest number of boxes in a figure; the quantiles of more groups are drawn in panels."""
+
+BOX_NOTE = (
+    "a box is from the 25% to the 75% quantile, with the median as a line, and its whiskers end at the 5% and 95% "
+    "quantiles; beside it are the five numbers with their intervals"
+)
+
+MIN_CELLS = 48
+"""Tables with at most as many cells are drawn as bars with their intervals."""
+
+WIDTH, GAP = 0.4, 0.08
+"""The width of a box, and the distance of the numbers beside it, in distances of the groups."""
+
+MARK = 5
 
 
 def draw_regression(result: RegressionAnswer | RegressionResult) -> go.Figure:
@@ -82,14 +103,6 @@ def _scaled(arrays: IntervalArrays, kept: list[int], ranges: Cells) -> IntervalA
     chosen = arrays.take(range(len(arrays.value)), kept)
     columns = [chosen.select(slice(None), slice(at, at + 1)).rescaled(float(size)) for at, size in enumerate(ranges)]
     return IntervalArrays.side_by_side(columns)
-
-
-MAX_SHADED = 3
-
-SHADE = 0.18
-
-STEP = 7
-"""Size of the marks at the ends of periods."""
 
 
 def draw_survival(answer: SurvivalAnswer) -> go.Figure:
@@ -157,25 +170,6 @@ def _steps(ends: tuple[float, ...], heights: list[float]) -> tuple[list[float], 
         y += [before, height]
         before = height
     return x, y
-
-
-BOX = (0.05, 0.25, 0.5, 0.75, 0.95)
-"""The quantiles of a box: those of `dpnb.frame.columns.bins.BOX`."""
-
-MAX_BOXES = 20
-"""Largest number of boxes in a figure; the quantiles of more groups are drawn in panels."""
-
-BOX_NOTE = (
-    "a box is from the 25% to the 75% quantile, with the median as a line, and its whiskers end at the 5% and 95% "
-    "quantiles; beside it are the five numbers with their intervals"
-)
-
-MIN_CELLS = 48
-"""Tables with at most as many cells are drawn as bars with their intervals."""
-
-MARK = 5
-WIDTH, GAP = 0.4, 0.08
-"""The width of a box, and the distance of the numbers beside it, in distances of the groups."""
 
 
 # --- box plots --------------------------------------------------------------------------------------------------------

@@ -1,1 +1,1 @@
-"""The disclosure statement of a ledger as values: ``report``, and its ``parts``."""
+"""The disclosure statement of a ledger as values."""

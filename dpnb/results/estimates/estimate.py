@@ -1,7 +1,5 @@
 """The view of a query: the statistics computed from its noisy sums, also the sizes of discovered groups.
 
-The sizes of discovered groups, conditional on their discovery.
-
 A group is discovered because its noisy number of units reached a threshold, so the noise of discovered groups is not
 normal: it is truncated at the threshold (`dpnb.accounting.truncated_normal`).  Intervals cover conditional on the
 discovery of the group, however far below the threshold its true number is, and so on average over the discovered groups
@@ -76,6 +74,8 @@ A limit that is clipped at one unit does not show the noise, and an unclipped li
 only just reached the threshold.
 """
 
+FeatureSlice = list[tuple[Feature, NoisyArrays]]
+
 
 def named_groups(measurement: Measurement, least: int, alpha: float) -> IntervalArrays:
     """The numbers of units of discovered groups with their intervals, each of which may miss with `alpha`.
@@ -111,9 +111,6 @@ def widest(sigma: float, threshold: float, alpha: float) -> float:
     high = truncated_mean(excess, math.log1p(-alpha / 2), least=one)[1]
     # Both ends rise with the excess, so between two points the width is at most the later high minus the earlier low.
     return sigma * float((high[1:] - low[:-1]).max()) / 2 + 1
-
-
-FeatureSlice = list[tuple[Feature, NoisyArrays]]
 
 
 def estimate(

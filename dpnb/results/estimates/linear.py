@@ -28,6 +28,25 @@ if TYPE_CHECKING:
 
 INTERCEPT = "Intercept"
 
+HOMOSKEDASTIC = "homoskedastic, plus the noise: each row is a unit, and the errors are assumed to have one variance"
+
+WEIGHTED = "weighted least squares: R-squared is that of weighted squares; the number of rows is not known"
+
+ROBUST = "robust (HC0), plus the noise: each row is a unit, and the errors may have different variances"
+
+CLUSTERED = (
+    "clustered by {unit}, plus the noise: its rows may depend on each other, and have errors of different variances"
+)
+
+CENSUS = "of the noise alone: in a census there is no sampling error"
+
+WITHIN = "coefficients and R-squared are those of deviations from the means of each unit"
+
+MAX_WEAKEST = 3
+"""Of the terms that vary too little, the most that are named."""
+
+NOT_MEASURED = "unknown: the sampling error was not measured"
+
 
 @dataclass(frozen=True)
 class TermFactor:
@@ -152,20 +171,6 @@ class RegressionNumbers:
         unknown = np.isnan(value)
         low, high = np.where(unknown, -np.inf, low), np.where(unknown, np.inf, high)
         return IntervalArrays(value, low, high, noise)
-
-
-HOMOSKEDASTIC = "homoskedastic, plus the noise: each row is a unit, and the errors are assumed to have one variance"
-WEIGHTED = "weighted least squares: R-squared is that of weighted squares; the number of rows is not known"
-ROBUST = "robust (HC0), plus the noise: each row is a unit, and the errors may have different variances"
-CLUSTERED = (
-    "clustered by {unit}, plus the noise: its rows may depend on each other, and have errors of different variances"
-)
-CENSUS = "of the noise alone: in a census there is no sampling error"
-WITHIN = "coefficients and R-squared are those of deviations from the means of each unit"
-MAX_WEAKEST = 3
-"""Of the terms that vary too little, the most that are named."""
-
-NOT_MEASURED = "unknown: the sampling error was not measured"
 
 
 def least_squares(query: LinearQuery, view: AnyView, sums: Cells, sigma: Cells, schema: Schema) -> LeastSquares:

@@ -17,7 +17,8 @@ its slope says, at least 1 and less than 2 times.  Coverage is simulated in test
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,55 +77,62 @@ class MomentSums:
         category = index - self._columns
         return list(range(self._starts[category] + 1, self._starts[category + 1] + 1))
 
-    def _matrices(self, sums: Matrix) -> Matrix:
-        """Sums of products of (1, z_1, ..., indicators), shape (cells, rows, rows); with the centring undone."""
+    def _entries(self, sums: Matrix) -> Matrix:
+        """Sums of products of (1, z_1, ..., indicators), shape (rows, rows, cells); with the centring undone."""
         size = self._starts[-1] + 1
-        matrices = np.zeros((len(sums), size, size))
+        entries = np.zeros((size, size, len(sums)))
         at = 0
         counts: dict[int, Matrix] = {}
         for feature, (kind, a, b) in zip(self._features, moment_order(self._columns, len(self._sizes)), strict=True):
-            part = sums[:, at : at + feature.slots]
+            part = sums[:, at : at + feature.slots].T
             at += feature.slots
             left = self._rows_of(self._columns + a) if kind.startswith("indicators") else [a + 1]
             match kind:
                 case "count":
-                    matrices[:, 0, 0] = part[:, 0]
+                    entries[0, 0] = part[0]
                 case "number":
-                    matrices[:, 0, a + 1] = matrices[:, a + 1, 0] = part[:, 0] + sums[:, 0] * _middle(feature)
+                    entries[0, a + 1] = entries[a + 1, 0] = part[0] + sums[:, 0] * _middle(feature)
                 case "product":
-                    product = part[:, 0] + sums[:, 0] * _middle(feature)
-                    matrices[:, a + 1, b + 1] = matrices[:, b + 1, a + 1] = product
+                    product = part[0] + sums[:, 0] * _middle(feature)
+                    entries[a + 1, b + 1] = entries[b + 1, a + 1] = product
                 case "indicators":
                     counts[a] = part
-                    matrices[:, 0, left] = matrices[:, left, 0] = matrices[:, left, left] = part
+                    entries[0, left] = entries[left, 0] = entries[left, left] = part
                 case "number by indicators":
                     right = self._rows_of(self._columns + b)
                     total = part + counts[b] * _middle(feature)
-                    matrices[:, a + 1, right] = matrices[:, right, a + 1] = total
+                    entries[a + 1, right] = entries[right, a + 1] = total
                 case _:
                     right = self._rows_of(self._columns + b)
-                    table = part.reshape(len(sums), len(left), len(right))
-                    matrices[np.ix_(range(len(sums)), left, right)] = table
-                    matrices[np.ix_(range(len(sums)), right, left)] = table.transpose(0, 2, 1)
-        return matrices
+                    table = part.reshape(len(left), len(right), len(sums))
+                    entries[np.ix_(left, right)] = table
+                    entries[np.ix_(right, left)] = table.transpose(1, 0, 2)
+        return entries
 
-    def _shifted(self) -> Iterator[tuple[Matrix, Matrix]]:
-        """The matrices with each sum shifted by its noise scale, up and down."""
+    def _matrices(self, sums: Matrix) -> Matrix:
+        """The same entries as matrices, shape (cells, rows, rows)."""
+        return np.ascontiguousarray(np.moveaxis(self._entries(sums), -1, 0))
+
+    @cached_property
+    def _shifted(self) -> Matrix:
+        """The entries, then those with each sum shifted by its noise scale, shape (rows, rows, shifts, cells)."""
+        shifted = np.repeat(self._sums[None], 1 + 2 * self._sums.shape[1], axis=0)
         for slot in range(self._sums.shape[1]):
-            step = np.zeros_like(self._sums)
-            step[:, slot] = self._scales[:, slot]
-            yield self._matrices(self._sums + step), self._matrices(self._sums - step)
+            shifted[2 * slot + 1, :, slot] += self._scales[:, slot]
+            shifted[2 * slot + 2, :, slot] -= self._scales[:, slot]
+        entries = self._entries(shifted.reshape(-1, self._sums.shape[1]))
+        return entries.reshape(*entries.shape[:2], *shifted.shape[:2])
 
     def _quotient(
         self, a: Statistic, b: Statistic, bounds: tuple[float, float], *, clear: NDArray[np.bool_] | bool = True
     ) -> IntervalArrays:
-        """The quotient of two functions of the matrices, each of shape (cells,); the whole range if not `clear`."""
+        """The quotient of two functions of the entries; the whole range if not `clear`."""
         with np.errstate(all="ignore"):
-            matrices = self._matrices(self._sums)
-            top, bottom = a(matrices), b(matrices)
+            tops, bottoms = a(self._shifted), b(self._shifted)
+            top, bottom = tops[0], bottoms[0]
             va, vb, covariance = np.zeros_like(top), np.zeros_like(top), np.zeros_like(top)
-            for up, down in self._shifted():
-                da, db = (a(up) - a(down)) / 2, (b(up) - b(down)) / 2
+            for up in range(1, len(tops), 2):
+                da, db = (tops[up] - tops[up + 1]) / 2, (bottoms[up] - bottoms[up + 1]) / 2
                 va, vb, covariance = va + da**2, vb + db**2, covariance + da * db
         known = self._clear & clear & np.isfinite(top + bottom + va + vb)
         # Where the statistic is unknown, a quotient of 0 by 0.
@@ -150,29 +158,31 @@ class MomentSums:
 
         The variance of numbers in [-1, 1] is at most 1; over the count less 1 it is at most 2, which two rows reach.
         """
-        variance = self._quotient(lambda m: _about_means(m, column, column), _less(ddof), (0.0, 1.0 + ddof))
+        variance = self._quotient(lambda entries: _about_means(entries, column, column), _less(ddof), (0.0, 1.0 + ddof))
         return root_of(variance).rescaled(self._reach[column]) if root else variance.rescaled(self._reach[column] ** 2)
 
     def cov(self, i: int, j: int, *, ddof: int = 0) -> IntervalArrays:
         """Covariance of two columns, with the divisor and the limits of `var`."""
-        covariance = self._quotient(lambda m: _about_means(m, i, j), _less(ddof), (-1.0 - ddof, 1.0 + ddof))
+        covariance = self._quotient(lambda entries: _about_means(entries, i, j), _less(ddof), (-1.0 - ddof, 1.0 + ddof))
         return covariance.rescaled(self._reach[i] * self._reach[j])
 
     def corr(self, i: int, j: int) -> IntervalArrays:
         """Correlation of two columns."""
 
-        def deviations(matrices: Matrix) -> Cells:
-            one, other = _about_means(matrices, i, i), _about_means(matrices, j, j)
+        def deviations(entries: Matrix) -> Cells:
+            one, other = _about_means(entries, i, i), _about_means(entries, j, j)
             return np.sqrt(np.where((one > 0) & (other > 0), one * other, 0.0))
 
         with np.errstate(all="ignore"):
             remaining = np.minimum(self._remaining(i), self._remaining(j))
-            centre, longer = deviations(self._matrices(self._sums)), 2 / (1 + np.sqrt(remaining))
+            centre, longer = deviations(self._shifted)[0], 2 / (1 + np.sqrt(remaining))
 
-        def on_longer_side(matrices: Matrix) -> Cells:
-            return np.asarray(centre + longer * (deviations(matrices) - centre))
+        def on_longer_side(entries: Matrix) -> Cells:
+            return np.asarray(centre + longer * (deviations(entries) - centre))
 
-        return self._quotient(lambda m: _about_means(m, i, j), on_longer_side, (-1.0, 1.0), clear=remaining > 0)
+        return self._quotient(
+            lambda entries: _about_means(entries, i, j), on_longer_side, (-1.0, 1.0), clear=remaining > 0
+        )
 
     def _remaining(self, column: int) -> Cells:
         """The lower limit of a column's variance as a share of its estimate; 0 if the limit is not above 0."""
@@ -218,12 +228,13 @@ def _middle(feature: Feature) -> float:
 
 def _less(ddof: int) -> Statistic:
     """The count less `ddof`: a known number is subtracted, so the noise is that of the count."""
-    return lambda matrices: np.asarray(matrices[:, 0, 0] - ddof)
+    return lambda entries: np.asarray(entries[0, 0] - ddof)
 
 
-def _about_means(matrices: Matrix, i: int, j: int) -> Cells:
+def _about_means(entries: Matrix, i: int, j: int) -> Cells:
     """Sum of the products of two columns' deviations from their means."""
-    return np.asarray(matrices[:, i + 1, j + 1] - matrices[:, 0, i + 1] * matrices[:, 0, j + 1] / matrices[:, 0, 0])
+    means = entries[0, i + 1] * entries[0, j + 1] / entries[0, 0]
+    return np.asarray(entries[i + 1, j + 1] - means)
 
 
 class DeviationSums:

@@ -6,9 +6,8 @@ at most z times its standard deviation has exactly the coverage of z.  Where the
 sqrt(v_b)``) the set is an interval between the roots of a quadratic; elsewhere it is not bounded, and the whole range
 of the quantity is returned.
 
-Numbers with intervals that are computed from others: sums, differences, ratios and increasing functions.
-
-The intervals of differences and ratios are those of `dpnb.results.tables.operators`, which says what they cover.
+Where a number is computed from others, the intervals of differences and ratios are those of
+`dpnb.results.tables.operators`, which says what they cover.
 """
 
 from __future__ import annotations
@@ -67,13 +66,13 @@ class IntervalArrays:
         return cls(first, second, third, fourth)
 
     @classmethod
-    def side_by_side(cls, parts: list[IntervalArrays]) -> IntervalArrays:
-        """Concatenate the outputs of several estimates of the same cells."""
+    def side_by_side(cls, parts: list[IntervalArrays], axis: Literal[0, 1] = 1) -> IntervalArrays:
+        """Concatenate the outputs of several estimates of the same cells, or, with axis 0, the cells of several."""
         arrays = zip(*((part.value, part.low, part.high, part.noise_scale) for part in parts), strict=True)
         raw = zip(*(part.unclipped for part in parts), strict=True)
-        value, low, high, scale = (np.concatenate(array, axis=1) for array in arrays)
-        first, second, third = (np.concatenate(array, axis=1) for array in raw)
-        whole_range = np.concatenate([part.has_whole_range for part in parts], axis=1)
+        value, low, high, scale = (np.concatenate(array, axis) for array in arrays)
+        first, second, third = (np.concatenate(array, axis) for array in raw)
+        whole_range = np.concatenate([part.has_whole_range for part in parts], axis)
         return cls(value, low, high, scale, (first, second, third), whole_range)
 
     @cached_property

@@ -74,6 +74,9 @@ DIGITS = 2e-5
 LEAST = 0.92
 """No edge is tested at less than this part of z."""
 
+BLOCK = 64
+"""Cells computed at a time: what is computed of their leaves fits in the cache of a processor."""
+
 
 @dataclass(frozen=True)
 class PrefixSums:
@@ -157,9 +160,9 @@ class Sampling:
     # refined, whose z is not that of one normal draw.
     additive: bool = False
 
-    def widen(self, reach: Cells, index: int) -> Cells:
-        """The reach of noise and sampling at the level with this index, of the noise's, shape (cells, edges)."""
-        own = self.z * np.sqrt(np.maximum(self.variance[:, index : index + 1], 0.0))
+    def widen(self, reach: Cells, cells: slice, index: int) -> Cells:
+        """The reach of noise and sampling at the level with this index, of the noise's, shape (cells or 1, edges)."""
+        own = self.z * np.sqrt(np.maximum(self.variance[cells, index : index + 1], 0.0))
         return np.asarray(reach + own if self.additive else np.hypot(reach, own))
 
 
@@ -171,21 +174,38 @@ def quantiles(
     `z`, of shape (cells,), is the half-width of a noise interval in standard deviations of a normal.  The noise scales
     are half the widths over z: with `sampling`, they are not of the noise alone.
     """
-    leaves = consistent_leaves(nodes.value, feature.levels)
+    starts = range(0, len(z), BLOCK)
+    blocks = [_of_cells(slice(start, start + BLOCK), feature, nodes, levels, z, sampling) for start in starts]
+    return IntervalArrays.side_by_side(blocks, axis=0)
+
+
+def _of_cells(
+    cells: slice,
+    feature: TreeFeature,
+    nodes: NoisyArrays,
+    levels: tuple[float, ...],
+    z: Cells,
+    sampling: Sampling | None,
+) -> IntervalArrays:
+    """The same for some of the cells; the other arguments are those of all."""
+    scale, z = nodes.scale[cells], z[cells]
+    leaves = consistent_leaves(nodes.value[cells], feature.levels)
     below = np.concatenate([np.zeros((len(leaves), 1)), np.cumsum(leaves, axis=1)], axis=1)
     rising = (np.maximum.accumulate(below, axis=1) + np.minimum.accumulate(below[:, ::-1], axis=1)[:, ::-1]) / 2
+    is_same = bool((scale == scale[:1]).all() and (z == z[:1]).all())
+    different = slice(0, 1 if is_same else None)  # one cell is enough where the noise of all is the same
+    step = min(STEP, feature.leaves)
     outputs = []
     for index, q in enumerate(levels):
         gap, scales = below - q * below[:, -1:], prefixes(feature.levels).rank_scale(q)
-        step = min(STEP, feature.leaves)
         tests = []
-        for every, reach in zip((1, step), _reaches(z), strict=True):
-            some = nodes.scale[:, None] * scales[::every]
+        for every, reach in zip((1, step), _reaches(z[different]), strict=True):
+            some = scale[different, None] * scales[::every]
             some *= reach[:, None]
-            some = some if sampling is None else sampling.widen(some, index)
+            some = some if sampling is None else sampling.widen(some, cells, index)
             too_high = gap[:, ::every] > some
             tests.append((gap[:, ::every] < np.negative(some, out=some), too_high))
-        outputs.append(_quantile(feature, below[:, -1], rising, nodes.scale * scales.max(), q, _possible(tests), z))
+        outputs.append(_quantile(feature, below[:, -1], rising, scale * scales.max(), q, _possible(tests), z))
     return IntervalArrays.side_by_side(outputs)
 
 

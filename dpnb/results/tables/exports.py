@@ -144,13 +144,7 @@ class Exports(OfEstimates[Any]):
 
         Examples
         --------
-        >>> import dpnb
-        >>> session = dpnb.Session.rehearse(
-        ...     name="people",
-        ...     budget=dpnb.Budget(epsilon=1, delta=1e-6),
-        ...     schema={"plan": dpnb.Categories(["free", "paid"])},
-        ... )
-        >>> counts = session.frame.groupby("plan").size().release(mu=0.1)
+        >>> counts = df.groupby("plan").size().release(mu=0.1)
         >>> sorted(counts.to_dict()["free"])
         ['estimate', 'high', 'low', 'noise_scale', 'population_high', 'population_low']
         """

@@ -1,9 +1,7 @@
 """The intervals of estimates, and comparisons with numbers, also by an above-threshold mechanism.
 
-Comparisons with numbers: of estimates, and of counts and sums by an above-threshold mechanism.
-
-Of an estimate the outcome is yes, no, or too close to say at the confidence of its interval; a mechanism always says
-yes or no, from a noisy comparison.
+Of an estimate the outcome of a comparison is yes, no, or too close to say at the confidence of its interval; a
+mechanism, which compares counts and sums, always says yes or no, from a noisy comparison.
 """
 
 from __future__ import annotations
@@ -240,13 +238,7 @@ class Comparison(Displayed):
 
     Examples
     --------
-    >>> import dpnb
-    >>> session = dpnb.Session.rehearse(
-    ...     name="people",
-    ...     budget=dpnb.Budget(epsilon=1, delta=1e-6),
-    ...     schema={"age": dpnb.Bounded(0, 100)},
-    ... )
-    >>> count = session.frame.count().release(mu=0.1)
+    >>> count = df.count().release(mu=0.1)
     >>> bool(count > 10), (count > 10).outcome
     (True, True)
     >>> (count > count.estimate).outcome is None

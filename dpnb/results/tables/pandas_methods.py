@@ -106,13 +106,7 @@ class PandasMethods(Changes[E]):
 
         Examples
         --------
-        >>> import dpnb
-        >>> session = dpnb.Session.rehearse(
-        ...     name="people",
-        ...     budget=dpnb.Budget(epsilon=1, delta=1e-6),
-        ...     schema={"plan": dpnb.Categories(["free", "paid"])},
-        ... )
-        >>> counts = session.frame.groupby("plan").size().release(mu=0.1)
+        >>> counts = df.groupby("plan").size().release(mu=0.1)
         >>> [(plan, count.interval[0] < count.estimate) for plan, count in counts.items()]
         [('free', True), ('paid', True)]
         """
@@ -308,13 +302,7 @@ class PandasMethods(Changes[E]):
 
         Examples
         --------
-        >>> import dpnb
-        >>> session = dpnb.Session.rehearse(
-        ...     name="people",
-        ...     budget=dpnb.Budget(epsilon=1, delta=1e-6),
-        ...     schema={"plan": dpnb.Categories(["free", "paid"]), "side": dpnb.Categories(["north", "south"])},
-        ... )
-        >>> counts = session.frame.groupby(["plan", "side"]).size().release(mu=0.1)
+        >>> counts = df.groupby(["plan", df["age"] > 65]).size().release(mu=0.1)
         >>> counts.unstack().estimate.shape
         (2, 2)
         """
