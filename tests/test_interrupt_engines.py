@@ -100,8 +100,8 @@ class OnPolars:
 class OnSpark:
     engine = engines.Spark
 
-    def __init__(self) -> None:
-        self.spark = clusters.spark("local[2]", {"spark.log.level": "OFF"})
+    def __init__(self, folder: Path) -> None:
+        self.spark = clusters.spark("local[2]", {"spark.log.level": "OFF"}, folder)
         self.table = self.spark.createDataFrame(TABLE)
 
     def work_long(self) -> None:
@@ -118,7 +118,7 @@ class OnDask:
         self.table = dask.dataframe.from_pandas(TABLE, npartitions=4, sort=False)
 
 
-PLACES: dict[str, Callable[[], Any]] = {"duckdb": OnDuckDB, "polars": OnPolars, "spark": OnSpark, "dask": OnDask}
+PLACES: dict[str, Callable[[], Any]] = {"duckdb": OnDuckDB, "polars": OnPolars, "dask": OnDask}
 
 
 def outcome(ask: Callable[[], bool]) -> str:
@@ -311,7 +311,7 @@ def test_spark_is_cancelled_and_an_interrupt_stays_one(tmp_path: Path) -> None:
 
 def interrupted_spark(pipe: Connection, path: Path) -> None:
     """All of it with one JVM, and with the handler of interrupts that PySpark installs."""
-    place = OnSpark()
+    place = OnSpark(path.parent)
     session = opened(place.table, path)
     handler = signal.getsignal(signal.SIGINT)
     collected = engines.Spark.collected

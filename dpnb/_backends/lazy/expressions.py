@@ -116,9 +116,13 @@ class NarwhalsEvaluator(Evaluation[nw.Expr, NumberColumn, nw.Expr]):
         return nw.col(self._named(value))
 
     def _named(self, value: nw.Expr) -> str:
-        name = self._new_name()
-        self.frame = self.frame.with_columns(**{name: value})
-        return name
+        return self.named(value)[0]
+
+    def named(self, *values: nw.Expr) -> list[str]:
+        """The names of columns of `frame` with these values, added in one step: some engines check a plan at each."""
+        columns = {self._new_name(): value for value in values}
+        self.frame = self.frame.with_columns(**columns)
+        return [*columns]
 
     def _new_name(self) -> str:
         self._column_count += 1

@@ -37,14 +37,13 @@ def windowed(table: LazyTable, schema: Schema, columns: tuple[tuple[str, WithinU
     for name, node in columns:
         stem = stems[name] = f"w{len(stems)}"
         window = _Window(rows, node, order)
-        column = window.column(types[name])
-        rows.frame = rows.frame.with_columns(**{f"{stem}_{part}": value for part, value in column.items()})
+        added = {f"{stem}_{part}": value for part, value in window.column(types[name]).items()}
         if window.is_ordered and not table.is_numbered:
             # Otherwise equal rows could have one order for this column, and another one for others or for ranks.
-            rows.frame = rows.frame.with_columns(nw.col(window.numbers).alias(PLACE))
+            added[PLACE] = nw.col(window.numbers)
             table, order = replace(table, is_numbered=True), [*order, PLACE]
-            kept.append(PLACE)
-        kept += [f"{stem}_{part}" for part in column]
+        rows.frame = rows.frame.with_columns(**added)
+        kept += added
     return replace(
         table,
         frame=rows.frame.select(*kept),
@@ -94,26 +93,25 @@ class _Window:
         self._rows, self._node = rows, node
         self._kind: Dtype = rows.kind(node.inner)
         # At most as many codes as the values are that were counted; engines tell 0.0 from -0.0.
-        keys = [self._column(rows.level_codes(key)[0].cast(nw.Int64)) for key in node.keys]
-        counts = [rows.holds(node.where), *(nw.col(key) >= 0 for key in keys)]
-        self._member = self._column(nw.all_horizontal(*counts, ignore_nulls=False).fill_null(False))
+        codes = [rows.level_codes(key)[0].cast(nw.Int64) for key in node.keys]
+        counts = [rows.holds(node.where), *(code >= 0 for code in codes)]
         by = order_of(node)
         self.is_ordered = bool(by) or (node.function == "number" and not is_any_number(node))
-        self._in_order = ALWAYS
-        self._order: list[str] = []
+        values = [nw.all_horizontal(*counts, ignore_nulls=False).fill_null(False), *codes]
         if by:  # rows without an order are the last ones, and in no computation
-            present = [rows.present(one) for one, _ in by]
-            self._in_order = self._of(nw.all_horizontal(*present, ignore_nulls=False))
-            self._order = [self._column(_integer(~self._in_order))]
-            self._order += [self._sortable(one, descending=is_down) for one, is_down in by]
-        self._parts = [UNIT, self._member, *keys]
-        self._order += [] if is_any_number(node) else contents
-        self._order = self._order or [UNIT]
+            in_order = nw.all_horizontal(*(rows.present(one) for one, _ in by), ignore_nulls=False)
+            sortable = [self._sortable(one, in_order, descending=is_down) for one, is_down in by]
+            values += [in_order, _integer(~in_order), *sortable]
+        self._member, *names = rows.named(*values)
+        self._parts = [UNIT, self._member, *names[: len(codes)]]
+        order = names[len(codes) :]
+        self._in_order = nw.col(order.pop(0)) if by else ALWAYS
+        self._order = [*order, *([] if is_any_number(node) else contents)] or [UNIT]
 
     def column(self, kind: object) -> dict[str, nw.Expr]:
         """The parts of the value as a prepared column, by their names."""
         value, present = self._value()
-        present = nw.col(self._column(nw.col(self._member) & present))
+        present = nw.col(self._member) & present
         if isinstance(kind, Categories):
             return {"code": nw.when(present).then(value.cast(nw.Int64)).otherwise(-ONE)}  # sums can be wider
         low, high = float(kind.low), float(kind.high)  # type: ignore[attr-defined]
@@ -123,10 +121,14 @@ class _Window:
     # --- columns of the frame ---
 
     def _column(self, value: nw.Expr) -> str:
-        return self._rows._named(value)
+        return self._rows.named(value)[0]
 
     def _of(self, value: nw.Expr) -> nw.Expr:
         return nw.col(self._column(value))
+
+    def _both(self, one: nw.Expr, other: nw.Expr) -> tuple[nw.Expr, nw.Expr]:
+        first, second = self._rows.named(one, other)
+        return nw.col(first), nw.col(second)
 
     def _order_of(self, node: Expression) -> nw.Expr:
         kind = self._rows.kind(node)
@@ -135,10 +137,9 @@ class _Window:
         places = {value: place for place, value in enumerate(sorted(kind.values, key=by_value))}
         return self._rows.translated(self._rows.codes(node), [places[value] for value in kind.values])
 
-    def _sortable(self, node: Expression, *, descending: bool = False) -> str:
+    def _sortable(self, node: Expression, in_order: nw.Expr, *, descending: bool) -> nw.Expr:
         number = self._order_of(node)
-        ordered = nw.when(self._in_order).then(-number if descending else number).otherwise(nw.lit(0))
-        return self._column(ordered)
+        return nw.when(in_order).then(-number if descending else number).otherwise(nw.lit(0))
 
     # --- windows ---
 
@@ -162,14 +163,14 @@ class _Window:
     def _number(self) -> nw.Expr:
         return nw.col(self.numbers)
 
-    @property
+    @cached_property
     def _present(self) -> nw.Expr:
         """Where the argument is present, a column of truth values."""
         if self._node.function in ("size", "number"):
             return ALWAYS
         return self._of(nw.col(self._member) & self._rows.present(self._node.inner) & self._in_order)
 
-    @property
+    @cached_property
     def _argument(self) -> nw.Expr:
         """The argument in each row; a placeholder where it is missing."""
         if isinstance(self._kind, Categorical):
@@ -227,7 +228,7 @@ class _Window:
             raise TypeError(type(column).__name__)
         return column
 
-    @property
+    @cached_property
     def _steps(self) -> nw.Expr:
         present = self._present
         steps = arithmetic.to_grid(self._argument, self._grid).cast(nw.Int64)
@@ -265,7 +266,7 @@ class _Window:
 
     def _numbered(self) -> tuple[nw.Expr, str, str]:
         """The rows of a unit with a value numbered by it, and the columns where it is present and what it is."""
-        present, value = self._column(_integer(self._present)), self._column(self._argument)
+        present, value = self._rows.named(_integer(self._present), self._argument)
         number = nw.col(NAME).cum_count().cast(nw.Int64).over(*self._parts, present, order_by=[value, UNIT])
         return self._of(number), present, value
 
@@ -276,7 +277,8 @@ class _Window:
 
     def _rank(self) -> tuple[nw.Expr, nw.Expr]:
         number, present, value = self._numbered()
-        first, last = self._over(number.min(), present, value), self._over(number.max(), present, value)
+        parts = (*self._parts, present, value)
+        first, last = self._both(number.min().over(*parts), number.max().over(*parts))
         return (first + last).cast(nw.Float64) / 2.0, nw.col(present) > 0
 
     # --- values of other rows ---
@@ -300,7 +302,9 @@ class _Window:
         chosen = self._of(_integer(is_it))
         zero = nw.lit(0.0) if not isinstance(self._kind, Categorical) else NONE
         value = self._of(nw.when(chosen > 0).then(self._argument).otherwise(zero))
-        return self._over(value.sum(), *more), self._over(chosen.sum(), *more) > 0
+        parts = (*self._parts, *more)
+        found, is_found = self._both(value.sum().over(*parts), chosen.sum().over(*parts))
+        return found, is_found > 0
 
 
 def _integer(condition: nw.Expr) -> nw.Expr:

@@ -21,11 +21,25 @@ def asked(tests: Any) -> Iterator[Any]:
                 yield pytest.param(question, other, marks=pytest.mark.slow)
 
 
+QUICK_WINDOW = 10
+"""The step between the questions about values within a unit that are part of `make test`."""
+
+
+def windows(tests: Any) -> Iterator[Any]:
+    """Some of these questions by `make test`, the others and those under another privacy unit by `make test-all`."""
+    yield pytest.param("text", max(QUICK_WINDOW, tests.every_window), None)
+    if tests.every_window < QUICK_WINDOW:
+        yield pytest.param("text", tests.every_window, QUICK_WINDOW, marks=pytest.mark.slow)
+    yield pytest.param("whole number", tests.every_window, None, marks=pytest.mark.slow)
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if metafunc.cls is None:
         return
     if "question" in metafunc.fixturenames:
         metafunc.parametrize(("question", "asking"), list(asked(metafunc.cls)))
+    if "left_out" in metafunc.fixturenames:
+        metafunc.parametrize(("asking", "step", "left_out"), list(windows(metafunc.cls)))
     if "mode" in metafunc.fixturenames:
         quick = metafunc.cls.quick_modes
         modes = [pytest.param(mode, marks=() if mode in quick else pytest.mark.slow) for mode in metafunc.cls.modes]

@@ -132,7 +132,7 @@ class DatabaseContract(TypedEngineContract):
     def test_values_within_a_unit_give_the_same_integers(
         self, asking: str, step: int, at_hand: dict[str, tuple[Any, Any]]
     ) -> None:
-        super().test_values_within_a_unit_give_the_same_integers(asking, step, at_hand)
+        super().test_values_within_a_unit_give_the_same_integers(asking, step, None, at_hand)
 
     @pytest.mark.parametrize("seed", [1])
     def test_random_plans_of_units_give_the_same_integers(self, seed: int, at_hand: dict[str, tuple[Any, Any]]) -> None:

@@ -190,7 +190,7 @@ settings = {
     "spark.sql.shuffle.partitions": "1",
     "spark.task.maxFailures": "2",
 }
-spark = clusters.spark("local-cluster[1,1,1024]", settings)
+spark = clusters.spark("local-cluster[1,1,1024]", settings, Path.cwd())
 
 def cast(name):
     return spark.read.parquet(name).selectExpr("cast(num as double) as num")

@@ -1,4 +1,4 @@
-"""Data frames of Spark, on a cluster of two executors."""
+"""Data frames of Spark, on a cluster whose executor runs two tasks at a time."""
 
 from __future__ import annotations
 
@@ -28,13 +28,16 @@ pytestmark = [
 
 @pytest.fixture(scope="module", autouse=True)
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A driver, a master, and two workers with one core each, all of them processes of their own."""
+    """A driver with a master and a worker, and an executor with two cores, which is a process of its own.
+
+    A second executor would start, and compile all that is generated, for itself: a quarter of the time of these tests.
+    """
     os.environ["SPARK_WORKER_DIR"] = str(tmp_path_factory.mktemp("workers"))
     settings = {
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
     }
-    session = clusters.spark("local-cluster[2,1,1024]", settings)
+    session = clusters.spark("local-cluster[1,2,1024]", settings, tmp_path_factory.mktemp("installed"))
     yield session
     session.stop()
 
