@@ -354,18 +354,6 @@ class ReflectionOdometer(IntrinsicTimeOdometer):
         self._set(horizon=positive(horizon, name="horizon"))
 
     def step(self, loss: Loss) -> ReflectionOdometer:
-        """The odometer after a Gaussian release; see `Odometer.step`.
-
-        Parameters
-        ----------
-        loss : Loss
-            The loss of one release.
-
-        Raises
-        ------
-        ConversionError
-            It is not the loss of normal noise, or has a delta.
-        """
         if not is_gaussian(loss) or loss.delta:
             raise ConversionError(
                 f"loss: this odometer counts the noisy values of Gaussian releases, got {loss!r}; use FilterOdometer "
