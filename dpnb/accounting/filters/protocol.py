@@ -142,7 +142,21 @@ class Filter(Frozen):
         Parameters
         ----------
         loss : Loss
-            The loss of one release.
+            The loss of one release, or of a mechanism.
+
+        Raises
+        ------
+        ConversionError
+            The loss cannot be converted to the kind that the filter counts.
+
+        Examples
+        --------
+        >>> from dpnb.accounting import GDP, GDPFilter, PureDP, RogersFilter
+        >>> filter_ = GDPFilter(mu=1, pure_epsilon=0.1)
+        >>> filter_.budget_fraction(GDP("0.5")), filter_.budget_fraction(PureDP(0.1))
+        (0.25, 0.0)
+        >>> 0 < RogersFilter(1, 1e-6).budget_fraction(PureDP("0.1")) <= 1
+        True
         """
         raise NotImplementedError
 
@@ -167,6 +181,13 @@ class Filter(Frozen):
         ----------
         delta : Number
             In [0, 1); another one is refused.
+
+        Examples
+        --------
+        >>> from dpnb.accounting import BasicFilter, GDPFilter, ZCDPFilter
+        >>> filters = GDPFilter(mu=1), ZCDPFilter(rho=0.5), BasicFilter(1, 1e-6)
+        >>> [round(filter_.guaranteed_epsilon(delta=1e-6), 3) for filter_ in filters]
+        [4.887, 5.222, 1.0]
         """
         raise NotImplementedError
 
@@ -182,6 +203,14 @@ class Filter(Frozen):
         ------
         ConversionError
             No theorem allows the conversion.
+
+        Examples
+        --------
+        >>> from dpnb.accounting import GDP, BasicFilter, PureDP, RDPFilter, ZCDPFilter
+        >>> [filter_.to_filter_loss(GDP(mu="0.5")) for filter_ in (ZCDPFilter(rho=1), RDPFilter({8: 1}))]
+        [ZCDP(rho=0.125), RDP({8.0: 1.0})]
+        >>> BasicFilter(1, 1e-6).to_filter_loss(PureDP("0.5"))
+        ApproxDP(epsilon=0.5)
         """
         raise NotImplementedError
 
