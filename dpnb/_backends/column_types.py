@@ -168,7 +168,7 @@ def refuse_absent(name: str, names: Sequence[object], which: str = "the table", 
 
 def header_of(table: Any) -> list[str]:
     """The names of all columns of the source that a table was read from; empty for another table."""
-    from dpnb._backends.reading import SourceTable  # imported when first used, since it imports pandas
+    from dpnb._backends.source_table import SourceTable  # imported when first used, since it imports pandas
 
     return table.header if isinstance(table, SourceTable) else []
 
@@ -222,7 +222,7 @@ def unit_kind(table: Any, name: str) -> StorageType | None:
     """
     import pandas as pd  # imported when first used
 
-    from dpnb._backends.reading import TextTable
+    from dpnb._backends.source_table import TextTable
 
     with isolated_numeric_settings():
         kind = "texts" if isinstance(table, TextTable) else declared_type(table, name)

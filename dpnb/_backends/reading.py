@@ -1,4 +1,4 @@
-"""How a table is read from its source, and data frames that dpnb read so."""
+"""How a table is read from its source, as far as the source does not say it: part of what a version declares."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ import codecs
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import msgspec
-import pandas as pd
 
 from dpnb.errors import SchemaError
 from dpnb.schema import Schema, encodable
@@ -128,30 +127,3 @@ def _date_format(text: object) -> str:
         "date_format: must have YYYY, MM and DD in the order of a text file's dates, with '.', '/', '-' or a space "
         f"between them, such as 'DD.MM.YYYY'; got {text!r}; a year must have four digits in the file"
     )
-
-
-class SourceTable(pd.DataFrame):
-    """The declared columns of a table that dpnb read, in which missing values are nulls."""
-
-    # How pandas knows that these are no columns.
-    _metadata: ClassVar[tuple[str, ...]] = ("reading", "header", "names_units_by_texts")
-    reading: Reading
-    header: list[str]  # the names of all columns of the source
-    names_units_by_texts: bool = False  # whether what identifies a unit is text because it was read so
-
-
-@dataclass
-class Unreadable:
-    """How many lines a file has, and how many could not be read.  For the curator alone, like all figures from rows."""
-
-    lines: int = 0  # all lines with fields
-    fields: int = 0  # lines with fewer or more fields than the first, which are dropped
-    quotes: int = 0  # lines with an open or misplaced quotation mark, which are dropped
-    values: int = 0  # lines with values that are not in the file's encoding, which are missing
-
-
-class TextTable(SourceTable):
-    """A data frame of texts and None, of a text file."""
-
-    _metadata = (*SourceTable._metadata, "unreadable")
-    unreadable: Unreadable

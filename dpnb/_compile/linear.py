@@ -33,8 +33,7 @@ from dpnb._compile.features import (
 )
 from dpnb._compile.lowering import features_of
 from dpnb._compile.missing import LeftOut, describe_left_out
-from dpnb._compile.soundness import refuse_unsound
-from dpnb._compile.work import LOCAL_LIMITS, WorkLimits, work_of
+from dpnb._compile.work import LOCAL_LIMITS, WorkLimits, refuse_unsound, work_of
 from dpnb._plan.checks import check_plan
 from dpnb._plan.expressions.nodes import Expression, WithinUnit, nodes_of
 from dpnb._plan.measurements import (

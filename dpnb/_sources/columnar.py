@@ -15,7 +15,7 @@ from dpnb._sources.source import DataSource, refuse_unfinished
 from dpnb.errors import SchemaError
 
 if TYPE_CHECKING:
-    from dpnb._backends.reading import SourceTable
+    from dpnb._backends.source_table import SourceTable
 
 
 def read_parquet(source: DataSource, wanted: Wanted) -> SourceTable:

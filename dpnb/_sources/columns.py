@@ -26,7 +26,7 @@ from dpnb.errors import SchemaError
 from dpnb.schema import plain, text_of
 
 if TYPE_CHECKING:
-    from dpnb._backends.reading import SourceTable
+    from dpnb._backends.source_table import SourceTable
 
 
 class MissingValues:
@@ -148,7 +148,7 @@ def _framed(
 ) -> SourceTable:
     import pandas as pd
 
-    from dpnb._backends.reading import SourceTable
+    from dpnb._backends.source_table import SourceTable
 
     table = SourceTable(columns, index=pd.RangeIndex(rows), copy=False)
     table.reading, table.header, table.names_units_by_texts = wanted.reading, [*header], names_units_by_texts

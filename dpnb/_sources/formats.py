@@ -17,7 +17,7 @@ from dpnb._sources.text_file import read_text_table
 from dpnb.errors import SchemaError
 
 if TYPE_CHECKING:
-    from dpnb._backends.reading import SourceTable
+    from dpnb._backends.source_table import SourceTable
 
 
 Reader = Callable[[DataSource, Wanted], "SourceTable"]

@@ -50,7 +50,7 @@ from dpnb._sources.sql_rows import SqlReader
 from dpnb.errors import SchemaError
 
 if TYPE_CHECKING:
-    from dpnb._backends.reading import SourceTable
+    from dpnb._backends.source_table import SourceTable
 
 
 @contextmanager

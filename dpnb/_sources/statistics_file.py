@@ -23,7 +23,7 @@ from dpnb.errors import SchemaError
 from dpnb.schema import Categories, Text, text_of
 
 if TYPE_CHECKING:
-    from dpnb._backends.reading import SourceTable
+    from dpnb._backends.source_table import SourceTable
 
 DAY = 86_400.0
 

@@ -29,7 +29,8 @@ from typing import IO, Any
 
 import pandas as pd
 
-from dpnb._backends.reading import ALL, USUAL, Reading, TextTable, Unreadable, Wanted
+from dpnb._backends.reading import ALL, USUAL, Reading, Wanted
+from dpnb._backends.source_table import TextTable, Unreadable
 from dpnb._plan.constants import values_of
 from dpnb._sources.source import DataSource
 from dpnb.errors import SchemaError

@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from dpnb.accounting.conversions import mu_beside_reserve
 from dpnb.accounting.exact import (
+    Frozen,
     Number,
     decimal_up,
     exact,
@@ -20,7 +21,6 @@ from dpnb.accounting.exact import (
     shown,
     to_text,
 )
-from dpnb.accounting.frozen import Frozen
 from dpnb.accounting.losses import GDP
 from dpnb.copying import safe_repr
 from dpnb.errors import InvalidValueError

@@ -1,4 +1,4 @@
-"""Exact numbers, their conversion to doubles without under-counting, and formulas in doubles.
+"""Exact numbers, their conversion to doubles without under-counting, formulas in doubles, and frozen values.
 
 Losses and budgets are exact rationals.  A float argument was written by a person, so it *means* the shortest
 decimal that denotes it: ``0.1`` is 1/10, and ten of them are 1.  The conversion to doubles has two conventions:
@@ -26,7 +26,7 @@ from collections.abc import Callable
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -327,3 +327,18 @@ def log_inverse(delta: Fraction) -> float:
     if 2 * delta > 1:
         return -math.log1p(-binary_up(1 - delta))
     return -math.log(binary_down(delta))
+
+
+class Frozen:
+    """Base class of frozen dataclasses with a custom constructor (``init=False``), and of states with a next state."""
+
+    def _set(self, **values: object) -> None:
+        """Set the fields, in a constructor."""
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    def _changed(self, **changes: object) -> Self:
+        """A copy with some fields changed, without the checks of the constructor."""
+        new = object.__new__(type(self))
+        new.__dict__.update(self.__dict__, **changes)
+        return new

@@ -12,7 +12,8 @@ from typing import Any
 import narwhals as nw
 
 from dpnb._backends.column_types import SHOWN, StorageType, matches, remedy
-from dpnb._backends.reading import USUAL, TextTable
+from dpnb._backends.reading import USUAL
+from dpnb._backends.source_table import TextTable
 from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb._sources.source import DataSource
 from dpnb._sources.text_file import probable_reading

@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 
 from dpnb._backends.column_types import declared_type, zone_of_column
 from dpnb._backends.memory.prepare.values import floats, seconds
-from dpnb._backends.reading import USUAL, Reading, SourceTable, TextTable, Wanted
+from dpnb._backends.reading import USUAL, Reading, Wanted
+from dpnb._backends.source_table import SourceTable, TextTable
 from dpnb._sources.formats import read_tables
 from dpnb._sources.source import DataSource, named_source
 from dpnb._sources.text_file import iso_dates, probable_reading, with_point

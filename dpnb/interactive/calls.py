@@ -33,8 +33,8 @@ from dpnb._target import checked_loss, target_of
 from dpnb.accounting.filters import FILTERS
 from dpnb.errors import RequestError
 from dpnb.interactive.launcher import MechanismRegistry
-from dpnb.interactive.threshold.options import checked_threshold
-from dpnb.interactive.threshold.scan import ThresholdScan
+from dpnb.interactive.scan import ThresholdScan
+from dpnb.interactive.scan_options import checked_threshold
 from dpnb.ledger.origin import is_node
 
 Registry = MechanismRegistry[Any, Any]

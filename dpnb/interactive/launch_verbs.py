@@ -17,9 +17,9 @@ from dpnb.interactive.gradient_descent import GradientDescent
 from dpnb.interactive.launcher import MechanismRegistry, P, S
 from dpnb.interactive.mechanism import InteractiveMechanism, own_query
 from dpnb.interactive.noise_reduction import NoiseReduction, noise_reduction_request
+from dpnb.interactive.scan import ThresholdScan
+from dpnb.interactive.scan_options import scan_from, scan_request
 from dpnb.interactive.sub_session import Partition, partition_request, partition_request_by, sub_session_request
-from dpnb.interactive.threshold.options import scan_from, scan_request
-from dpnb.interactive.threshold.scan import ThresholdScan
 from dpnb.query.query import Query
 from dpnb.results.display import Explanation
 

@@ -24,8 +24,8 @@ from dpnb.interactive.gradient_descent import GradientDescent
 from dpnb.interactive.launches import CloseKind, ComparisonKind, LaunchKind
 from dpnb.interactive.mechanism import Kept, LaunchRequest, SessionMechanism
 from dpnb.interactive.noise_reduction import NoiseReduction
+from dpnb.interactive.scan import ThresholdScan
 from dpnb.interactive.sub_session import Partition, SubSessionMechanism
-from dpnb.interactive.threshold.scan import ThresholdScan
 from dpnb.ledger import parent_launch, refuse_unreadable
 from dpnb.ledger.origin import is_node
 from dpnb.render.numbers import format_percent_down

@@ -41,14 +41,14 @@ from dpnb.accounting.grid import capped_up
 from dpnb.accounting.intervals import fixed_radius
 from dpnb.accounting.losses import GDP, Loss
 from dpnb.errors import DpnbError, MechanismClosed, RequestError, printable
+from dpnb.interactive.above_threshold import from_lattice
 from dpnb.interactive.descent import descent_request
+from dpnb.interactive.gaussian_scan import GaussianAboveThreshold
 from dpnb.interactive.mechanism import LaunchRequest
 from dpnb.interactive.noise_reduction import noise_reduction_request
+from dpnb.interactive.scan import discard_hidden_noise, hidden_noise, keep_hidden_noise
+from dpnb.interactive.scan_options import ALPHA, Core, scan_from, scan_request
 from dpnb.interactive.sub_session import partition_request_by, sub_session_request
-from dpnb.interactive.threshold.above_threshold import from_lattice
-from dpnb.interactive.threshold.gaussian_scan import GaussianAboveThreshold
-from dpnb.interactive.threshold.options import ALPHA, Core, scan_from, scan_request
-from dpnb.interactive.threshold.scan import discard_hidden_noise, hidden_noise, keep_hidden_noise
 from dpnb.ledger import Charge, node_of
 from dpnb.ledger.charge import CLOSE, COMPARISON, LAUNCH, unique_key
 from dpnb.progress import Stage, at

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from dpnb.remote.connect import connect
 
 if TYPE_CHECKING:
-    from dpnb.remote.connect import RemoteSession
+    from dpnb.remote.session import RemoteSession
 
 __all__ = ["RemoteSession", "connect"]
 
@@ -24,6 +24,6 @@ def __getattr__(name: str) -> Any:
     """`RemoteSession`, whose module needs httpx, which only `connect` imports."""
     if name != "RemoteSession":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from dpnb.remote.connect import RemoteSession
+    from dpnb.remote.session import RemoteSession
 
     return RemoteSession

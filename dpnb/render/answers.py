@@ -44,7 +44,7 @@ from dpnb.results.batch import TableWithMargins
 from dpnb.results.display import to_html, to_latex, to_markdown, to_text
 from dpnb.results.regression import NO_INTERVALS, FitResult
 from dpnb.results.selection import BoundsAnswer
-from dpnb.results.tables.comparison import Comparison
+from dpnb.results.tables.intervals import Comparison
 from dpnb.results.tables.table import UNKNOWN, Estimates
 from dpnb.schema import Bounded
 

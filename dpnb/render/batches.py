@@ -43,7 +43,7 @@ from dpnb.results.batch import BatchAnswer, BatchPreview, PlannedQuery
 from dpnb.results.display import to_html, to_text
 from dpnb.results.reconciled import OLD_INTERVALS, ReconciledEstimates, Reconciliation
 from dpnb.results.selection import SelectedGroups, SelectionPreview, SelectionPreviews
-from dpnb.results.tables.comparison import ThresholdResult
+from dpnb.results.tables.intervals import ThresholdResult
 from dpnb.results.tables.table import Estimates
 
 PLANNED = ("query", "expected error", "separately")

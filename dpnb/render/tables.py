@@ -17,7 +17,7 @@ from dpnb.render.page import FAINT, box_html, term_html, title_html, with_notice
 from dpnb.results.answer import Answer
 from dpnb.results.display import to_html, to_text
 from dpnb.results.estimates.noisy import IntervalArrays
-from dpnb.results.tables.comparison import Comparison
+from dpnb.results.tables.intervals import Comparison
 from dpnb.results.tables.table import Estimates
 
 # --- the numbers of an answer with their labels -----------------------------------------------------------------------

@@ -26,7 +26,7 @@ from dpnb.accounting.filters import FILTERS, Filter
 from dpnb.copying import NotCopyable
 from dpnb.errors import DpnbError, InvalidValueError, LedgerError, RequestError
 from dpnb.interactive.launches import columns_of_close
-from dpnb.interactive.threshold.scan import hidden_noise
+from dpnb.interactive.scan import hidden_noise
 from dpnb.ledger import MEMORY, Charge, node_of
 from dpnb.ledger.charge import CLOSE, unique_key
 from dpnb.ledger.shared_rows import SharedRows

@@ -37,7 +37,7 @@ from dpnb.accounting.conversions import rdp_from_pure, rdp_from_range, residue_c
 from dpnb.accounting.conversions.residue import _charge_one_by_one
 from dpnb.accounting.exact import exact
 from dpnb.errors import BudgetExceeded, ConversionError, InvalidValueError
-from dpnb.interactive.threshold.above_threshold import MAX_COUNT
+from dpnb.interactive.above_threshold import MAX_COUNT
 
 ONE = Budget(epsilon=1, delta=1e-6)
 TEN = Repeated(PureDP("0.02"), 10)

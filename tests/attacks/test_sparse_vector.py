@@ -27,7 +27,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from dpnb.interactive.threshold.above_threshold import (
+from dpnb.interactive.above_threshold import (
     STEPS,
     AboveThresholdParameters,
     LaplaceAboveThreshold,

@@ -33,7 +33,7 @@ from dpnb.accounting.grid import loss_up
 from dpnb.accounting.losses import GDP, RDP, ZCDP, ApproxDP, Loss, PureDP, PureGDP
 from dpnb.accounting.odometers import FilterOdometer, MixtureOdometer, ReflectionOdometer, StitchedOdometer
 from dpnb.accounting.prefix_sums import prefix_sum_scales, prefix_sums_norm_squared
-from dpnb.interactive.threshold.above_threshold import AboveThresholdParameters
+from dpnb.interactive.above_threshold import AboveThresholdParameters
 from dpnb.mechanisms.selection import ExponentialMechanism, PermuteAndFlip
 
 STEPS = 20_000

@@ -17,9 +17,9 @@ from dpnb._backends import MemoryBackend
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable
 from dpnb.errors import BudgetExceeded, MechanismClosed, RequestError
 from dpnb.interactive import InteractiveMechanism
-from dpnb.interactive.threshold import scan as threshold_scan
-from dpnb.interactive.threshold.above_threshold import LaplaceAboveThreshold
-from dpnb.interactive.threshold.gaussian_scan import GaussianAboveThreshold
+from dpnb.interactive import scan as threshold_scan
+from dpnb.interactive.above_threshold import LaplaceAboveThreshold
+from dpnb.interactive.gaussian_scan import GaussianAboveThreshold
 from dpnb.ledger import Ledger
 from dpnb.session import snapshot
 

@@ -19,7 +19,7 @@ from dpnb._core.execution import executor
 from dpnb._request import request_from
 from dpnb.curator.audit import audit
 from dpnb.errors import DpnbError, LedgerError, MechanismClosed, PlanError, RequestError
-from dpnb.interactive.threshold import scan as hidden_noise
+from dpnb.interactive import scan as hidden_noise
 
 ROWS = 60
 
@@ -85,7 +85,7 @@ def test_without_the_guard_a_request_would_make_the_ledger_unreadable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The broken control: numbers that are written, and too long to be read."""
-    monkeypatch.setattr("dpnb.interactive.threshold.options.refuse_long", lambda number, *_: number)
+    monkeypatch.setattr("dpnb.interactive.scan_options.refuse_long", lambda number, *_: number)
     session = opened(tmp_path / "people.dpnb")
     with pytest.raises(RequestError, match="no ledger can store"):
         HARD["a threshold of many digits"](session)

@@ -23,7 +23,7 @@ from dpnb.accounting.odometers import MixtureOdometer
 from dpnb.mechanisms.selection import threshold_for
 from dpnb.render import numbers
 from dpnb.results.preview import Preview
-from dpnb.results.tables.comparison import ThresholdResult
+from dpnb.results.tables.intervals import ThresholdResult
 from dpnb.session import gauges, snapshot
 
 ROOT = Path(__file__).resolve().parents[2]

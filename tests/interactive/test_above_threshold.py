@@ -21,8 +21,8 @@ from scipy import stats
 
 from dpnb.accounting.losses import GDP, PureDP, Repeated
 from dpnb.errors import ConversionError, DpnbError, InvalidValueError, MechanismClosed, RequestError
-from dpnb.interactive.threshold import above_threshold
-from dpnb.interactive.threshold.above_threshold import (
+from dpnb.interactive import above_threshold
+from dpnb.interactive.above_threshold import (
     MAX_COUNT,
     STEPS,
     AboveThresholdParameters,
@@ -32,7 +32,7 @@ from dpnb.interactive.threshold.above_threshold import (
     from_lattice,
     on_lattice,
 )
-from dpnb.interactive.threshold.gaussian_scan import GaussianAboveThreshold, gaussian_margin
+from dpnb.interactive.gaussian_scan import GaussianAboveThreshold, gaussian_margin
 from dpnb.mechanisms.gaussian import measure, sigma_for
 from dpnb.mechanisms.randomness import NotPrivateSeededSource
 from threads import at_once

@@ -18,7 +18,7 @@ from dpnb.accounting.convert import convert
 from dpnb.accounting.losses import GDP, ZCDP, PureDP, Repeated
 from dpnb.curator import audit
 from dpnb.errors import InvalidValueError, MechanismClosed, PlanError, RequestError
-from dpnb.interactive.threshold import scan as module
+from dpnb.interactive import scan as module
 from waiting import wait_until
 
 PLENTY = dpnb.Budget.gdp(300)

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from dpnb.errors import RequestError
-from dpnb.notebook.plots import figure as text_plots
+from dpnb.notebook.plots import text as text_plots
 from dpnb.notebook.plots.figure import SVG
 from dpnb.notebook.plots.style import HUES
 from dpnb.notebook.plots.svg import svg_of

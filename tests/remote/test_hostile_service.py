@@ -20,8 +20,8 @@ from dpnb.ledger.shared_rows import SharedRows
 from dpnb.remote import channel as channels
 from dpnb.remote import events
 from dpnb.remote.channel import Channel, refusal
-from dpnb.remote.connect import RemoteSession
 from dpnb.remote.events import ServiceConnection
+from dpnb.remote.session import RemoteSession
 from dpnb.remote.tokens import Token, origin_of
 from dpnb.wire.messages import LedgerRow, Refused, Rows, Table
 from waiting import wait_until

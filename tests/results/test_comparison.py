@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from dpnb.errors import RequestError
 from dpnb.results.estimates import IntervalArrays
-from dpnb.results.tables.comparison import Comparison
+from dpnb.results.tables.intervals import Comparison
 from dpnb.results.tables.table import Estimates
 
 OPERATORS: dict[str, Any] = {

@@ -28,8 +28,8 @@ from dpnb._target import Target
 from dpnb.accounting.losses import PureGDP
 from dpnb.curator.audit import audit
 from dpnb.errors import BudgetExceeded, InvalidValueError, RequestError
+from dpnb.interactive import scan as hidden_noise
 from dpnb.interactive.launcher import MechanismRegistry
-from dpnb.interactive.threshold import scan as hidden_noise
 from dpnb.ledger import node_of, row_times
 from dpnb.ledger.origin import current_origin
 from dpnb.ledger.shared_rows import SharedRows

@@ -16,7 +16,7 @@ from dpnb._sources.source import DataSource
 from dpnb.curator.audit import audit
 from dpnb.curator.disclosure import verify
 from dpnb.errors import BudgetExceeded, InvalidValueError, LedgerError
-from dpnb.interactive.threshold.scan import discard_hidden_noise
+from dpnb.interactive.scan import discard_hidden_noise
 from dpnb.ledger.charge import CLOSE, VERSION
 from dpnb.ledger.replica import ReplicaLedger
 from dpnb.service.access.tokens import new_token

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dpnb.interactive.threshold import scan as hidden_noise
+from dpnb.interactive import scan as hidden_noise
 from dpnb.service.configuration.settings import TableSettings
 from dpnb.service.opening import OpenTable
 from service.served import Served, content, open_people, run_served

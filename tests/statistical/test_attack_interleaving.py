@@ -38,7 +38,7 @@ from dpnb.accounting.partition_cost import PartRef
 from dpnb.errors import BudgetExceeded
 from dpnb.interactive import sub_session
 from dpnb.interactive import sub_session as partition
-from dpnb.interactive.threshold.above_threshold import STEPS, AboveThresholdParameters
+from dpnb.interactive.above_threshold import STEPS, AboveThresholdParameters
 from statistical.attacks import Floats, seen_difference
 from statistical.quick import quick_sessions
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 import dpnb
 from dpnb.accounting.filters import GDPFilter
 from dpnb.accounting.losses import PureDP, Repeated
-from dpnb.interactive.threshold.above_threshold import STEPS, AboveThresholdParameters
+from dpnb.interactive.above_threshold import STEPS, AboveThresholdParameters
 from interactive.test_above_threshold import probability
 
 pytestmark = pytest.mark.statistical

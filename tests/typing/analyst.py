@@ -20,8 +20,8 @@ from dpnb.accounting.odometers import Odometer
 from dpnb.interactive import RelativeError
 from dpnb.interactive.gradient_descent import GradientDescent
 from dpnb.interactive.noise_reduction import NoiseReduction
+from dpnb.interactive.scan import ThresholdScan
 from dpnb.interactive.sub_session import Partition
-from dpnb.interactive.threshold.scan import ThresholdScan
 from dpnb.ledger import Charge, Ledger
 from dpnb.query.arranged import ArrangedQuery
 from dpnb.query.newton import NewtonRegression
@@ -34,7 +34,7 @@ from dpnb.results.regression import FitResult, RegressionAnswer
 from dpnb.results.schema import TableSchema, TablesSchema
 from dpnb.results.selection import SelectedGroups, SelectionPreview, SelectionPreviews
 from dpnb.results.survival import SurvivalAnswer
-from dpnb.results.tables.comparison import Comparison, ThresholdResult
+from dpnb.results.tables.intervals import Comparison, ThresholdResult
 from dpnb.results.tables.table import Estimates
 from dpnb.results.testing import HypothesisTest
 from dpnb.session.base import PartSession, SubSession

@@ -216,7 +216,7 @@ class MemoryBackend(SourceResolver[PreparedTable | JoinedRows]):
     @classmethod
     def read(cls, tables: Mapping[str, Any], schemas: Schemas, units: Units, added: Added = ()) -> MemoryBackend:
         """Copy the columns in the schemas; see `prepare_all` for the errors."""
-        from dpnb._backends.reading import SourceTable  # imported when first used, since it imports pandas
+        from dpnb._backends.source_table import SourceTable  # imported when first used, since it imports pandas
 
         prepared = prepare_all(tables, schemas, units, added)
         start_compiling()

@@ -30,8 +30,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from dpnb.accounting.budget import Budget
-from dpnb.accounting.exact import Number
-from dpnb.accounting.frozen import Frozen
+from dpnb.accounting.exact import Frozen, Number
 from dpnb.accounting.losses import Loss, PureGDP
 from dpnb.errors import ConversionError, InvalidValueError, LedgerError
 

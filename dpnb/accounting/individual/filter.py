@@ -9,8 +9,7 @@ from typing import Literal, Self, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpnb.accounting.exact import Number, exact, shown
-from dpnb.accounting.frozen import Frozen
+from dpnb.accounting.exact import Frozen, Number, exact, shown
 from dpnb.accounting.individual.arrays import (
     EXACT,
     MAX_DOUBLE,

@@ -9,8 +9,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpnb.accounting.exact import Number, binary_down, exact, positive
-from dpnb.accounting.frozen import Frozen
+from dpnb.accounting.exact import Frozen, Number, binary_down, exact, positive
 from dpnb.accounting.individual.arrays import (
     Floats,
     budget_as_double,

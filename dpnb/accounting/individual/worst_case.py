@@ -38,9 +38,8 @@ from fractions import Fraction
 from typing import Any, Self
 
 from dpnb.accounting.convert import convert
-from dpnb.accounting.exact import Number, decimal_up, non_negative, positive, shown
+from dpnb.accounting.exact import Frozen, Number, decimal_up, non_negative, positive, shown
 from dpnb.accounting.filters import GDPFilter, SumFilter, ZCDPFilter
-from dpnb.accounting.frozen import Frozen
 from dpnb.accounting.losses import GDP, Loss
 from dpnb.accounting.odometers.accumulators import RenyiTracker
 from dpnb.copying import safe_repr

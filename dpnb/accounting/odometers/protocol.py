@@ -11,6 +11,7 @@ from typing import ClassVar, Literal, Self
 
 from dpnb.accounting.convert import convert
 from dpnb.accounting.exact import (
+    Frozen,
     Number,
     binary_up,
     decimal_up,
@@ -22,7 +23,6 @@ from dpnb.accounting.exact import (
     shown,
     to_text,
 )
-from dpnb.accounting.frozen import Frozen
 from dpnb.accounting.losses import GDP, RDP, ZCDP, ApproxDP, EpsilonLoss, Loss, PointwiseDP, PureGDP
 from dpnb.accounting.losses.epsilon import is_range
 from dpnb.copying import safe_repr

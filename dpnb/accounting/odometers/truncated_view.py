@@ -44,8 +44,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Self
 
-from dpnb.accounting.exact import Number, decimal_down, decimal_up, exact, non_negative, shown
-from dpnb.accounting.frozen import Frozen
+from dpnb.accounting.exact import Frozen, Number, decimal_down, decimal_up, exact, non_negative, shown
 from dpnb.accounting.losses import Loss
 from dpnb.accounting.odometers.accumulators import Accumulator
 from dpnb.accounting.odometers.protocol import TimeUniformOdometer

@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from dpnb.notebook.plots.figure import TextPlot, text_history, text_plot
+from dpnb.notebook.plots.text import TextPlot, text_history, text_plot
 from dpnb.render.charts import adds_up
 from dpnb.results.answer import History
 from dpnb.results.display import to_picture

@@ -1,6 +1,6 @@
 """Operators of estimates: arithmetic and comparisons with numbers and with other estimates.
 
-Post-processing, and free; see `dpnb.results.tables.comparison` for what a comparison can decide.  The intervals combine
+Post-processing, and free; see `dpnb.results.tables.intervals` for what a comparison can decide.  The intervals combine
 those of the operands (the MOVER of Zou and Donner 2008, *Construction of confidence intervals about effect measures*:
 square-and-add of the distances from estimate to limit, and for ratios the roots of the corresponding quadratic, which
 are Fieller's for symmetric limits), before these were clipped to the range of the quantity.  That assumes independent
@@ -46,9 +46,8 @@ from dpnb.results.estimates.noisy import (
     ratio,
     scaled,
 )
-from dpnb.results.tables.comparison import Comparison
 from dpnb.results.tables.index import OfEstimates
-from dpnb.results.tables.intervals import ABOUT, are_apart, repeated, said_of_both, with_sampling
+from dpnb.results.tables.intervals import ABOUT, Comparison, are_apart, repeated, said_of_both, with_sampling
 from dpnb.schema import plain
 
 # --- operators of estimates -------------------------------------------------------------------------------------------

@@ -319,13 +319,13 @@ class RegressionMethods(OfEstimates[Any]):
         return 1
 
     def _series(self, values: Cells, name: str | None = None) -> pd.Series:
-        from dpnb.results.tables.index import TermSeries  # imports pandas
+        from dpnb.results.tables.terms import TermSeries  # imports pandas
 
         return TermSeries(values, index=self._names, name=name)
 
     def __getitem__(self, key: Any) -> Estimates:
         """One coefficient by the name of its term, as of an answer."""
-        from dpnb.results.tables.index import term_named  # likewise
+        from dpnb.results.tables.terms import term_named  # likewise
 
         wanted = term_named(key, self.outputs[1]) if isinstance(key, str) else key
         found: Estimates = super().__getitem__(wanted)

@@ -14,11 +14,10 @@ from dpnb.copying import NotCopyable
 from dpnb.errors import RequestError
 from dpnb.results.display import Displayed, without_groups
 from dpnb.results.estimates.noisy import IntervalArrays, SampledAs
-from dpnb.results.tables.comparison import Comparison
 from dpnb.results.tables.exports import EstimatesPlot, Exports
 from dpnb.results.tables.hypothesis_methods import Testing
 from dpnb.results.tables.index import COLUMNS, Deferred, UnknownNames, durations, pandas_index, points_in_time
-from dpnb.results.tables.intervals import ABOUT
+from dpnb.results.tables.intervals import ABOUT, Comparison
 from dpnb.results.tables.operators import Operators
 from dpnb.results.tables.pandas_methods import PandasMethods
 from dpnb.schema import Key, plain

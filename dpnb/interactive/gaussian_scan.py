@@ -9,7 +9,7 @@ from dpnb.accounting.exact import Number, failure_probability
 from dpnb.accounting.intervals import fixed_radius
 from dpnb.accounting.losses import GDP
 from dpnb.copying import safe_repr
-from dpnb.interactive.threshold.above_threshold import SingleUse, check_query, whole_count
+from dpnb.interactive.above_threshold import SingleUse, check_query, whole_count
 from dpnb.mechanisms.gaussian import measure, sigma_for
 from dpnb.mechanisms.measurement import Measurement
 from dpnb.mechanisms.randomness import NoiseSource

@@ -1,5 +1,7 @@
 """A stream of queries compared with a threshold, and its hidden noise.
 
+A stream of queries compared with a threshold, and its hidden noise.
+
 The hidden noise of above-threshold scans, which exists in one process only and is never stored.
 
 It is kept under a token that the launch in the ledger names.  A kernel that has the token's noise can continue, also
@@ -23,17 +25,11 @@ from dpnb._request import CompareWithThreshold, ScanThreshold
 from dpnb.accounting.exact import Number, from_text
 from dpnb.errors import MechanismClosed, PlanError, RequestError
 from dpnb.interactive.mechanism import Charged, MechanismState, SessionMechanism, own_query
-from dpnb.interactive.threshold.options import (
-    ALPHA,
-    Core,
-    ThresholdScanParameters,
-    checked_threshold,
-    describe_positives,
-)
+from dpnb.interactive.scan_options import ALPHA, Core, ThresholdScanParameters, checked_threshold, describe_positives
 from dpnb.ledger import Charge, node_of
 from dpnb.progress import Stage, work
 from dpnb.query.query import Query
-from dpnb.results.tables.comparison import ThresholdResult
+from dpnb.results.tables.intervals import ThresholdResult
 
 
 class HiddenNoise(NamedTuple):

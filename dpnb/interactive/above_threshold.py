@@ -1,5 +1,7 @@
 """Above-threshold (sparse vector): a sequence of queries, of which only the positive answers cost.
 
+Above-threshold (sparse vector): a sequence of queries, of which only the positive answers cost.
+
 The implementation uses integers only.  A query is an exact integer sum S, its sensitivity C (the most that one privacy
 unit can change S), and a threshold T; C and T are public.  It is mapped to a lattice with D = 2^20 steps per
 sensitivity::

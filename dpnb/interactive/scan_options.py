@@ -17,9 +17,9 @@ from dpnb.accounting.filters import Filter
 from dpnb.accounting.grid import loss_up
 from dpnb.accounting.losses import GDP, Loss, PureDP
 from dpnb.errors import InvalidValueError, RequestError
+from dpnb.interactive.above_threshold import AboveThresholdParameters, LaplaceAboveThreshold, whole_count
+from dpnb.interactive.gaussian_scan import GaussianAboveThreshold, gaussian_margin
 from dpnb.interactive.mechanism import LaunchRequest
-from dpnb.interactive.threshold.above_threshold import AboveThresholdParameters, LaplaceAboveThreshold, whole_count
-from dpnb.interactive.threshold.gaussian_scan import GaussianAboveThreshold, gaussian_margin
 from dpnb.mechanisms.randomness import NoiseSource
 from dpnb.schema import whole_number
 
