@@ -204,22 +204,18 @@ class WorstCaseFilter(SumFilter[Any]):
 
     @property
     def interleaving_obstacle(self) -> str | None:
-        """That of the filter of each unit."""
         return self.each.interleaving_obstacle
 
     @property
     def counted_filters(self) -> tuple[str, ...]:
-        """Those of the filter of each unit."""
         return self.each.counted_filters
 
     @property
     def label(self) -> str:
-        """The name of the filter of each unit."""
         return self.each.label
 
     @property
     def theorem(self) -> str:
-        """The theorem for each unit, in words."""
         return f"{self.each.theorem}, for each unit (Feldman and Zrnic 2021; Koskela, Tobaben and Honkela 2023)"
 
     @property
