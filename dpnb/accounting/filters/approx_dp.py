@@ -55,8 +55,8 @@ class BasicFilter(SumFilter[ApproxDP]):
     --------
     >>> from dpnb.accounting import ApproxDP, BasicFilter
     >>> filter_ = BasicFilter(epsilon=1, delta=1e-6).step(ApproxDP(0.4, 1e-7))
-    >>> filter_.affordable()
-    ApproxDP(epsilon=0.6, delta=9e-07)
+    >>> filter_.affordable(), filter_.guaranteed_epsilon(delta=1e-6)
+    (ApproxDP(epsilon=0.6, delta=9e-07), 1.0)
     """
 
     name = "basic"

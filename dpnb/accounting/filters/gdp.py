@@ -105,6 +105,8 @@ class GDPFilter(SumFilter[GaussianLoss]):
     PureGDP(mu=0.4, epsilon=0.1)
     >>> filter_.step(PureDP(0.2)).spent.epsilon  # it takes what is left of the reserve, and the rest jointly
     Fraction(3, 10)
+    >>> filter_.budget_fraction(GDP("0.3")), filter_.budget_fraction(PureDP(0.1))
+    (0.36, 0.0)
     >>> round(GDPFilter(mu=0.21, pure_epsilon=0.15).guaranteed_epsilon(delta=1e-6), 3)
     1.0
     """

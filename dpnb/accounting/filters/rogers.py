@@ -161,6 +161,8 @@ class RogersFilter(Filter):
     >>> filter_ = RogersFilter(epsilon=1, delta=1e-6)
     >>> filter_.admits(PureDP(0.05)), filter_.max_repetitions(PureDP(0.01))
     (True, 147)
+    >>> 0 < filter_.budget_fraction(PureDP(0.1)) <= 1
+    True
     """
 
     name = "rogers"
