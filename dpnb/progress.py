@@ -33,11 +33,9 @@ class TextStream(Protocol):
 
     def write(self, text: str, /) -> int:
         """Write a text."""
-        ...
 
     def flush(self) -> None:
         """Flush the stream."""
-        ...
 
 
 def line() -> Callable[[str, bool], None] | None:

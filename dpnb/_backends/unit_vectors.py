@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnb._backends.contribution import Integers, starts_of
-from dpnb.accounting.individual.filter import EXACT
+from dpnb.accounting.individual.arrays import EXACT
 
 Floats = NDArray[np.float64]
 Sums = NDArray[np.int64] | NDArray[np.object_]

@@ -112,17 +112,14 @@ class WithBounds(Protocol):
     @property
     def low(self) -> float:
         """The lower bound."""
-        ...
 
     @property
     def high(self) -> float:
         """The upper bound."""
-        ...
 
     @property
     def magnitude(self) -> float:
         """Largest absolute value."""
-        ...
 
 
 def exponent(column: WithBounds) -> int:

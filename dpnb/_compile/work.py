@@ -1,11 +1,10 @@
 """Bounds of a query: its work and the size of its answer before it is compiled, and its numbers afterwards.
 
-Nothing is listed: the numbers of features and groups are products of numbers of columns, values and keys.  So a query
-that is too large is refused in the time that it takes to read its plan, and before anything is charged; the number of
-rows, which is private, is not used.
+Before it is compiled nothing is listed: the numbers of features and groups are products of numbers of columns, values
+and keys.  So a query that is too large is refused in the time that it takes to read its plan, and before anything is
+charged; the number of rows, which is private, is not used.
 
-The last check of a compiled plan: the numbers that rows and sums are divided, shifted and multiplied by.
-
+The last check of a compiled plan is about the numbers that rows and sums are divided, shifted and multiplied by.
 Interval arithmetic should have refused what is out of range, but the check does not rely on it: for any plan and any
 features, each of these numbers is finite, normal and positive as a double, or the plan is refused before anything is
 charged.
@@ -243,6 +242,9 @@ def _scores(aggregation: ScoreSums, sizes: list[int]) -> tuple[int, int]:
 
 def _indicators(node: Expression, schema: Schema) -> int:
     return max((public_key_count(node, schema) or 0) - 1, 0)
+
+
+# --- the last check ---------------------------------------------------------------------------------------------------
 
 
 Figure = tuple[str, float | Fraction]

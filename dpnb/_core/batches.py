@@ -1,6 +1,6 @@
 """Requests of one session that are not single releases: batches, and selections of the largest groups.
 
-`dpnb._core.execution` charges a batch and answers it from rows; the answers are then computed from the ledger alone.
+`dpnb._core.execution` charges them and answers them from rows; what is shown is then computed from the ledger alone.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Explanations in words: the guarantee, the budget and the units of a session, and the first steps.
 
-Which units take part, in words, under individual accounting: a function of the ledger alone.
-
-Public are the worst case, a unit that every query affects in full, and what it implies for all units.  Which units are
-excluded, how many, and whether there are any, is private.
+Which units take part under individual accounting is a function of the ledger alone.  Public are the worst case, a unit
+that every query affects in full, and what it implies for all units.  Which units are excluded, how many, and whether
+there are any, is private.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ from dpnb._core.core import SessionCore
 from dpnb._core.history.words import cost_text
 from dpnb.accounting.budget import Budget
 from dpnb.accounting.exact import MARGIN, binary_up, decimal_up, display_up, exact
-from dpnb.accounting.filters import Filter
 from dpnb.accounting.guarantee import PrivacyGuarantee, display_bound
 from dpnb.errors import printable
 from dpnb.render.numbers import format_percent_down, format_percent_up
@@ -26,6 +24,20 @@ from dpnb.schema import Bounded, Categories
 
 WORST_CASE = "Worst case"
 """Label of the filter's gauge."""
+
+LIVE = ("PostgreSQL",)
+"""Engines that read a table where it may be written; a file that has changed is refused."""
+
+NOTHING_REFUSED = (
+    "There is none: no query is refused for its cost, and every charge is recorded ({}). Odometers report the privacy "
+    'loss (Rogers et al. 2016, Section 6, "pay as you go").'
+)
+
+TWO_AMOUNTS = (
+    " It is more than what is spent of this budget: a mechanism in pure DP is charged what it takes from the budget "
+    "that is left, and would take more from a smaller one, so here it is counted as under any budget."
+)
+"""Why a budget that covers the history is larger than the sum of what was charged."""
 
 
 def participation_description(account: Accountant) -> str | None:
@@ -59,28 +71,6 @@ def remaining_description(account: Accountant) -> str | None:
     if account.first_exclusion is not None:
         return "some units may be excluded"
     return f"{format_percent_down(account.filter.headroom)} left for every unit"
-
-
-def filter_description(filter_: Filter) -> str:
-    """What the filter does, for `explain`."""
-    return (
-        f"for each unit separately; {format_percent_down(filter_.headroom)} is left for a unit that every query "
-        "affects in full. It refuses nothing: a unit that cannot pay for a query is excluded from it, before anything "
-        "is released"
-    )
-
-
-NOTHING_REFUSED = (
-    "There is none: no query is refused for its cost, and every charge is recorded ({}). Odometers report the privacy "
-    'loss (Rogers et al. 2016, Section 6, "pay as you go").'
-)
-
-
-TWO_AMOUNTS = (
-    " It is more than what is spent of this budget: a mechanism in pure DP is charged what it takes from the budget "
-    "that is left, and would take more from a smaller one, so here it is counted as under any budget."
-)
-"""Why a budget that covers the history is larger than the sum of what was charged."""
 
 
 def of_session(core: SessionCore, spent: str, mechanisms: list[dict[str, Any]]) -> Explanation:
@@ -126,10 +116,6 @@ def of_session(core: SessionCore, spent: str, mechanisms: list[dict[str, Any]]) 
     return Explanation(f"{core.name}: guarantee and budget", facts, core.notice)
 
 
-LIVE = ("PostgreSQL",)
-"""Engines that read a table where it may be written; a file that has changed is refused."""
-
-
 def describe_engine(engine: str) -> str:
     """Where the rows are, and what computes the answers."""
     if engine == "memory":
@@ -148,7 +134,11 @@ def _enforcement(account: Accountant, spent: str) -> str:
         "any query that exceeds the budget, before any row is read, and a refusal costs nothing."
     )
     if filter_.is_individual:
-        enforcement = f"It does so {filter_description(filter_)}. Spent at most: {spent}."
+        enforcement = (
+            f"It does so for each unit separately; {format_percent_down(filter_.headroom)} is left for a unit that "
+            "every query affects in full. It refuses nothing: a unit that cannot pay for a query is excluded from it, "
+            f"before anything is released. Spent at most: {spent}."
+        )
     return f"{filter_.label} enforces the guarantee ({filter_.theorem}). {enforcement}"
 
 

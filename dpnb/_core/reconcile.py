@@ -100,7 +100,7 @@ def _family_of(releases: ReleasePipeline, answer: object) -> str:
     refuse_not_additive(plan)
     if isinstance(answer.view, Proportions | BoundsView):
         raise RequestError(f"reconcile: {answer.description} has shares of one total; reconcile the counts instead")
-    rows = _measured_rows(releases, plan)
+    rows = releases.pricer.observations(plan)
     if any(request_of(row).target.groups for row in rows):
         raise RequestError(
             f"reconcile: some groups of the {answer.description} were refined separately, so its noise differs between "
@@ -112,16 +112,12 @@ def _family_of(releases: ReleasePipeline, answer: object) -> str:
     return f"{query_key(Plan(plan.aggregation))} {complete_rows_of(plan, schema)}"
 
 
-def _measured_rows(releases: ReleasePipeline, plan: Plan) -> list[Charge]:
-    return releases.pricer.observations(plan)
-
-
 def _reconciled(releases: ReleasePipeline, family: Sequence[Answer]) -> list[ReconciledEstimates]:
     """The reconciled estimates of answers that add up."""
     pricer = releases.pricer
     rows: dict[int, Charge] = {}
     for answer in family:
-        for row in _measured_rows(releases, answer.plan):
+        for row in pricer.observations(answer.plan):
             table = batch_table_of(row)
             for one in [row] if table is None else rows_of_batch(releases.account.ledger, row, table):
                 rows[one.id] = one

@@ -32,7 +32,6 @@ class Listed(Protocol):
     @property
     def id(self) -> str:
         """Identifier, the same for every session on one node of one ledger."""
-        ...
 
 
 _lock = [threading.RLock()]

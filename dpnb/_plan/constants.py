@@ -1,15 +1,14 @@
 """Public constants of a plan: numbers, strings, dates, lists of them, keys of groups, the bins of a bounds finder.
 
-A value counts as a declared category whether its column holds texts or numbers: readers choose a column's type from all
-of its values, and one text turns a column of the numbers 0, 25, 50 into texts.  So 25, 25.0 and ``"25"`` are one
-category, unless two declared categories would then be one value; these are matched as they are written.  The values are
-a finite, public list, so every engine looks them up in the same way.
+*Categories.*  A value counts as a declared category whether its column holds texts or numbers: readers choose a
+column's type from all of its values, and one text turns a column of the numbers 0, 25, 50 into texts.  So 25, 25.0 and
+``"25"`` are one category, unless two declared categories would then be one value; these are matched as they are
+written.  The values are a finite, public list, so every engine looks them up in the same way.
 
-The public bins in which a bounds finder counts rows: 1, 2 and 5 times each power of ten, on both sides of zero.
-
-A value belongs to the bin of its magnitude, so one histogram covers a declared range of any width.  The edges follow
-from the declared bounds alone.  The bins grow like those of ApproxBounds in R. J. Wilson et al., *Differentially
-Private SQL with Bounded User Contribution*, PoPETs 2020(2), which are powers of a base; 1-2-5 gives readable bounds.
+*Bins.*  A bounds finder counts rows between 1, 2 and 5 times each power of ten, on both sides of zero.  A value belongs
+to the bin of its magnitude, so one histogram covers a declared range of any width.  The edges follow from the declared
+bounds alone.  The bins grow like those of ApproxBounds in R. J. Wilson et al., *Differentially Private SQL with Bounded
+User Contribution*, PoPETs 2020(2), which are powers of a base; 1-2-5 gives readable bounds.
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ from dpnb._plan.expressions.rules import MAX_KEYS, column_type, dtype_of, public
 from dpnb._plan.expressions.text import words
 from dpnb._plan.plan import Join, PartSource, PerUnit, TableSource
 from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit
+from dpnb._plan.structure import refuse_rows_as_units
 from dpnb.errors import PlanError
 from dpnb.schema import Key, Schema, whole_number
 
@@ -113,11 +114,7 @@ def unit_of(source: TableSource, units: dict[str, PrivacyUnit], schemas: dict[st
 
 def _unit_of_rows(source: PerUnit, unit: PrivacyUnit, schema: Schema) -> PrivacyUnit:
     """The privacy unit in a table of the first rows of each unit, and of each combination of keys if there are any."""
-    if unit.column is None:
-        raise PlanError(
-            "groupby: rows of one privacy unit are computed together, but in this session each row is a unit; open one "
-            "with privacy_unit="
-        )
+    refuse_rows_as_units(unit)
     counts = [public_key_count(key, schema) for key in source.keys]
     limits = [unit.max_rows] if None in counts else [unit.max_rows, source.rows * math.prod(filter(None, counts))]
     known = [limit for limit in limits if limit is not None]

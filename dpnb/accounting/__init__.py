@@ -1,6 +1,6 @@
 """Fully adaptive composition as pure mathematics: no files, clock, randomness or tables.
 
-The table below lists the theorem behind each module; the docstring of each subpackage has the details.  The names in
+The table below lists the theorems; the docstring of each module or subpackage has the details.  The names in
 `__all__`, and those of ``conversions`` and ``individual``, are the public library; each has an example.
 
 =================  ====================================================================================
@@ -24,9 +24,9 @@ individual         each unit is charged for the queries that use its data: Feldm
                    Algorithms 3, 5 and 7; for Gaussian DP Koskela, Tobaben and Honkela 2023
 partition_cost     the cost of a partition: the growth of its largest part; see also Henzinger, Safavi and
                    Vadhan 2024
-budget, guarantee  the budget that the curator declares, and how each filter enforces it; no_budget: that there is none
-mixture            the best parameter of a normal mixture, shared by the odometer and the intervals
-intervals          repeatedly refined estimates, and intervals that remain valid (Robbins 1970)
+budget, guarantee  the budget that the curator declares, or that there is none, and how each filter enforces it
+intervals          repeatedly refined estimates, and intervals that remain valid (Robbins 1970); the best parameter
+                   of a normal mixture, also for the odometers
 prefix_sums        the square root of prefix sums, for counts over time (Fichtenberger, Henzinger and
                    Upadhyay 2023)
 truncated_normal   intervals for a value that is seen only above a threshold (Lee, Sun, Sun and Taylor 2016)

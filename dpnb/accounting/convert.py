@@ -278,7 +278,7 @@ def _rdp(loss: Loss, orders: Iterable[Number] | None) -> RDP | None:
         rhos = [Fraction(order.numerator * n, order.denominator * d) for order in free.orders]
     else:
         at_order = _rdp_of_range if isinstance(loss, BoundedRange) else _rdp_of_pure
-        rhos = [at_order(loss.epsilon, order) for order in free.orders]
+        rhos = [at_order(loss.epsilon, order=order) for order in free.orders]
     return free.with_parts((*rhos, loss.delta))
 
 
@@ -302,14 +302,8 @@ def _rdp_of_pure(epsilon: Fraction, order: Fraction) -> Fraction:
     return exact(rdp_from_pure(epsilon, order=order))
 
 
-@lru_cache(maxsize=4096)
-def _rho_of_range(length: Fraction) -> Fraction:
-    return rho_from_range(length)
-
-
-@lru_cache(maxsize=4096)
-def _rdp_of_range(length: Fraction, order: Fraction) -> Fraction:
-    return rdp_from_range(length, order=order)
+_rho_of_range = lru_cache(maxsize=4096)(rho_from_range)
+_rdp_of_range = lru_cache(maxsize=4096)(rdp_from_range)
 
 
 def _free_at(loss: Loss, orders: Iterable[Number] | None) -> RDP:

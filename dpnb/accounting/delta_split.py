@@ -33,15 +33,12 @@ class CountsEpsilons(Protocol):
 
     def _split(self, mu_squared: Fraction, n: Fraction, slack: Fraction) -> ApproxDP:
         """The loss of one of `n` equal releases, not necessarily a whole number, whose deltas add up to `slack`."""
-        ...
 
     def _admits_split(self, mu_squared: Fraction, n: Fraction, slack: Fraction) -> bool:
         """Whether the release has that loss and `n` of them are within the bound; the deltas are below 1."""
-        ...
 
     def _roughly_admits(self, n: float, epsilon: float) -> bool:
         """Whether `n` losses with this epsilon are within the bound, in doubles."""
-        ...
 
 
 def split_loss(loss: Loss, start: CountsEpsilons, slack: Fraction) -> Loss:

@@ -35,6 +35,15 @@ from dpnb.errors import InvalidValueError
 #: Anything that denotes an exact number.
 Number = int | float | str | Fraction | Decimal | np.integer[Any] | np.floating[Any]
 
+MARGIN = 1 + 2.0**-45
+"""A formula of some twenty double operations and elementary functions, times this, is not below its exact value.
+
+Each is within 2 units of 2^-53 and none of them amplifies (logarithms of small numbers go through log1p and expm1), so
+that together they are off by less than 2^-47.
+"""
+LEAST_FAILURE = Fraction(1, 10**300)
+"""The smallest delta that the formulas in doubles accept."""
+
 _LARGEST = sys.float_info.max
 # Python refuses decimal texts of integers beyond 4300 digits; no loss or budget needs that many.
 _MAX_DIGITS = 4000
@@ -285,14 +294,7 @@ def of_budget(name: str, spent: float, budget: float) -> str:
     return f"{name} {display_up(spent)}, all of it"
 
 
-MARGIN = 1 + 2.0**-45
-"""A formula of some twenty double operations and elementary functions, times this, is not below its exact value.
-
-Each is within 2 units of 2^-53 and none of them amplifies (logarithms of small numbers go through log1p and expm1), so
-that together they are off by less than 2^-47.
-"""
-LEAST_FAILURE = Fraction(1, 10**300)
-"""The smallest delta that the formulas in doubles accept."""
+# --- formulas in doubles ----------------------------------------------------------------------------------------------
 
 
 def failure_probability(delta: Number, *, name: str = "delta", example: str = "1e-6") -> Fraction:

@@ -1,13 +1,5 @@
 """Estimates that are refined repeatedly, and intervals that remain valid.
 
-The best parameter of a normal mixture, for both the odometer and the confidence sequence.
-
-Both boundaries are sqrt(V + g) sqrt(2 log(r^(1/2)/delta)) with r = (V + g)/g.  Setting the derivative in g to zero at a
-given V leaves r - 1 - log r = 2 log(1/delta), that is r = -W(-delta^2/e) on the lower branch of Lambert's W, and
-g = V/(r - 1).  Solved here for s = r - 1 from log(1/delta), so that delta^2 cannot underflow.
-
-Any positive parameter gives a valid boundary, so nothing about it needs directed rounding.
-
 Observation j of one query is y_j = q + s_j Z_j with fresh noise.  The inverse-variance mean of the observations
 contains all their information about q, I = sum of 1/s_j^2; so refining is lossless: mu squared adds, and
 I = sum of mu_j^2 / sensitivity^2.
@@ -17,6 +9,12 @@ normal and :func:`fixed_radius` is exact.  If their number, or their noise scale
 only :func:`confidence_sequence_radius` covers: it holds for all observations at once.
 
 Every radius is per cell, is about the noise alone, and is rounded up.
+
+The confidence sequence has a parameter tau, and so has the mixture odometer (gamma), which is best at one V.  Both
+boundaries are sqrt(V + g) sqrt(2 log(r^(1/2)/delta)) with r = (V + g)/g.  Setting the derivative in g to zero at a
+given V leaves r - 1 - log r = 2 log(1/delta), that is r = -W(-delta^2/e) on the lower branch of Lambert's W, and
+g = V/(r - 1).  It is solved here for s = r - 1 from log(1/delta), so that delta^2 cannot underflow.  Any positive
+parameter gives a valid boundary, so nothing about it needs directed rounding.
 """
 
 from __future__ import annotations
@@ -31,48 +29,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpnb.accounting.exact import MARGIN, Number, binary_down, binary_up, failure_probability, positive, shown
 from dpnb.errors import InvalidValueError
-
-
-@lru_cache(maxsize=256)
-def optimal_ratio(log_inverse_delta: float) -> float:
-    """The s = V/g that is best for the two-sided boundary: s - log(1 + s) = 2 log(1/delta), with log(1/delta) > 0.
-
-    The left side is convex and at least s^2/(2 + 2s), so the positive root of that bound lies to the right, and
-    Newton's method descends from it without overshooting.
-    """
-    target = log_inverse_delta
-    s = 2 * (target + math.sqrt(target) * math.sqrt(target + 1))
-    while True:
-        lower = s - (s - math.log1p(s) - 2 * target) * (1 + s) / s
-        if not 0 < lower < s:
-            return s
-        s = lower
-
-
-def optimal_ratio_onesided(log_inverse_delta: float) -> float:
-    """The s = V/g that is best for the one-sided boundary sqrt(V + g) sqrt(2 log((1 + q)/2)), q = (1 + s)^(1/2)/delta.
-
-    The derivative vanishes where s q/(2 (1 + q)) = log((1 + q)/2); found by bisection, for log(1/delta) > 0.
-    """
-
-    def falls(s: float) -> bool:
-        log_q = log_inverse_delta + math.log1p(s) / 2
-        return s / (1 + math.exp(-log_q)) / 2 < log_half_of_one_plus_exp(log_q)
-
-    low, high = 0.0, 1.0
-    while falls(high):
-        low, high = high, 2 * high
-    while low < (middle := (low + high) / 2) < high:
-        low, high = (middle, high) if falls(middle) else (low, middle)
-    return high
-
-
-def log_half_of_one_plus_exp(x: float) -> float:
-    """log((1 + e^x)/2) for x >= 0, without overflow and without cancellation near 0."""
-    if x > 30:
-        return x - math.log(2) + math.log1p(math.exp(-x))
-    return math.log1p(math.expm1(x) / 2)
-
 
 __all__ = ["combine", "confidence_sequence_radius", "fixed_radius", "tuned_tau"]
 
@@ -276,3 +232,47 @@ def _double(value: Number, name: str) -> float:
             f"{name} must be a number that a double can hold, got {shown(value)}; rescale the query"
         )
     return number
+
+
+# --- the best parameter of a mixture ----------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=256)
+def optimal_ratio(log_inverse_delta: float) -> float:
+    """The s = V/g that is best for the two-sided boundary: s - log(1 + s) = 2 log(1/delta), with log(1/delta) > 0.
+
+    The left side is convex and at least s^2/(2 + 2s), so the positive root of that bound lies to the right, and
+    Newton's method descends from it without overshooting.
+    """
+    target = log_inverse_delta
+    s = 2 * (target + math.sqrt(target) * math.sqrt(target + 1))
+    while True:
+        lower = s - (s - math.log1p(s) - 2 * target) * (1 + s) / s
+        if not 0 < lower < s:
+            return s
+        s = lower
+
+
+def optimal_ratio_onesided(log_inverse_delta: float) -> float:
+    """The s = V/g that is best for the one-sided boundary sqrt(V + g) sqrt(2 log((1 + q)/2)), q = (1 + s)^(1/2)/delta.
+
+    The derivative vanishes where s q/(2 (1 + q)) = log((1 + q)/2); found by bisection, for log(1/delta) > 0.
+    """
+
+    def falls(s: float) -> bool:
+        log_q = log_inverse_delta + math.log1p(s) / 2
+        return s / (1 + math.exp(-log_q)) / 2 < log_half_of_one_plus_exp(log_q)
+
+    low, high = 0.0, 1.0
+    while falls(high):
+        low, high = high, 2 * high
+    while low < (middle := (low + high) / 2) < high:
+        low, high = (middle, high) if falls(middle) else (low, middle)
+    return high
+
+
+def log_half_of_one_plus_exp(x: float) -> float:
+    """log((1 + e^x)/2) for x >= 0, without overflow and without cancellation near 0."""
+    if x > 30:
+        return x - math.log(2) + math.log1p(math.exp(-x))
+    return math.log1p(math.expm1(x) / 2)

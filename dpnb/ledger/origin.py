@@ -1,9 +1,7 @@
 """Where a row of the ledger comes from: who made the request, its id, and the node that it charges.
 
-The node of a row of the ledger: the session itself, an analyst's part of it, or a mechanism launched in it.
-
-A launch is a row too, and so is the grant of a part of the budget to an analyst, so a node is written with the number
-of the row that made it:
+A node is the session itself, an analyst's part of it, or a mechanism launched in it.  A launch is a row too, and so is
+the grant of a part of the budget to an analyst, so a node is written with the number of the row that made it:
 
 ==============  ==================================================================
 ``""``          the session that the ledger was created for
@@ -12,8 +10,9 @@ of the row that made it:
 ``" files"``    no session: a row that no filter, odometer, log or statement counts
 ==============  ==================================================================
 
-The service sets the origin around the execution of a request; every charge that is written meanwhile, in the same
-thread, has it.  So no pipeline passes it on, and in a local session, which has no origin, the columns are empty.
+The service sets who made a request, its *origin*, around the execution of a request; every charge that is written
+meanwhile, in the same thread, has it.  So no pipeline passes it on, and in a local session, which has no origin, the
+columns are empty.
 """
 
 from __future__ import annotations

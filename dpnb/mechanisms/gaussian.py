@@ -263,7 +263,7 @@ def _output_grid(sigma: object) -> tuple[int, float]:
     if not isinstance(sigma, float) or not math.isfinite(sigma) or sigma <= 0:
         raise InvalidValueError(
             f"sigma: the noise scale must be a positive, finite float; got {sigma!r}; "
-            f"take it from calibration.sigma_for()"
+            f"take it from dpnb.mechanisms.sigma_for()"
         )
     mantissa, power = math.frexp(sigma)  # sigma = mantissa * 2**power, 1/2 <= mantissa < 1
     return power - 1 - _GRID_BITS, math.ldexp(mantissa, 1 + _GRID_BITS)

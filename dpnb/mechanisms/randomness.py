@@ -48,11 +48,9 @@ class NoiseSource(Protocol):
     @property
     def private(self) -> bool:
         """Whether the words are unpredictable, so that answers may be called private."""
-        ...
 
     def words(self, n: int) -> NDArray[np.uint64]:
         """Draw `n` fresh words, which are returned only once."""
-        ...
 
 
 class SystemNoiseSource:

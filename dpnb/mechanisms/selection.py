@@ -1,7 +1,7 @@
 """Selections of groups: those whose noisy number of units reaches a threshold, and the largest of some counts.
 
-Partition selection: releases the groups whose noisy number of units reaches a threshold.
-
+Groups whose number of units reaches a threshold
+------------------------------------------------
 N(0, sigma^2) is added to the number of units of each group that has any; a group is released, with its noisy number,
 if that reaches T; nothing is released about the others.
 
@@ -16,10 +16,8 @@ mixture with the same weight.
 For estimates and intervals of a noisy number, given that its group was released, see
 `dpnb.results.estimates.estimate`.
 
-The largest of some counts, chosen with exact coins: permute-and-flip, and the exponential mechanism.
-
-Permute-and-flip
-----------------
+The largest counts, by permute-and-flip
+---------------------------------------
 One round chooses one of n candidates with integer scores q_1, ..., q_n.  Let q* be the largest score and ``p_s = exp(-a
 (q* - q_s))`` for a rate a.  For each candidate a coin with probability p_s of heads is tossed, and one of those with
 heads, of which there is at least one, since p_s = 1 where q_s = q*, is chosen uniformly.  McKenna and Sheldon toss the
@@ -62,8 +60,8 @@ others half of it, as McKenna and Sheldon have it.  ``tests/mechanisms/test_perm
 k rounds at a = epsilon/(k C) cost epsilon/k each, whatever the earlier rounds chose, since the scores of the remaining
 candidates are monotone too: they are k mechanisms in pure DP, one after another, and together at most epsilon.
 
-The exponential mechanism
--------------------------
+The largest counts, by the exponential mechanism
+------------------------------------------------
 One round chooses each candidate r with a probability proportional to p_r, as above with a rate a.  A candidate is drawn
 uniformly and a coin with probability p_r of heads is tossed, until the first heads: each draw ends with r with
 probability p_r/n, so the candidate with the first heads has the stated distribution.  n draws are made at a time, and
@@ -123,6 +121,9 @@ from dpnb.mechanisms.randomness import ExactBernoulli, NoiseSource
 _MARGIN = 1 + 1e-12
 """Far above the error of `ndtri`, which tests/test_assumptions.py measures, and the rounding errors here."""
 
+_DIGITS = 4
+"""Digits of an epsilon that is computed from a shortfall."""
+
 
 def threshold_for(sigma: float, groups: int, delta: Fraction) -> float:
     """The noisy number of units from which a group is released; rounded up.
@@ -168,10 +169,6 @@ def named(
     least = least_named(sigma, groups, delta, noisy.exponent)
     released = [index for index, value in enumerate(noisy.values) if value >= least]
     return released, Measurement(tuple(noisy.values[index] for index in released), noisy.exponent, noisy.sigma)
-
-
-_DIGITS = 4
-"""Digits of an epsilon that is computed from a shortfall."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from dpnb._core.pricing.pricer import cell_subset
 from dpnb._core.pricing.query_state import plan_of, request_of
 from dpnb._core.unit_budgets import IndividualAccounting
 from dpnb._plan.measurements import CountActiveUnits
+from dpnb.accounting import ZCDP
 from dpnb.ledger import Charge
 
 __all__ = [
@@ -308,7 +309,7 @@ def heard() -> Iterator[dict[int, dict[Any, int]]]:
 def unit_budget(session: dpnb.Session) -> Fraction:
     """What each unit may lose, as mu squared."""
     filter_ = session.filter
-    return Fraction(filter_.budget.parts[0] * (2 if "ZCDP" in type(filter_).__name__ else 1))
+    return Fraction(filter_.budget.parts[0] * (2 if isinstance(filter_.budget, ZCDP) else 1))
 
 
 def predicted(

@@ -27,9 +27,8 @@ from dpnb._backends.unit_vectors import SUMMING_MARGIN
 from dpnb._compile.features import BRANCHING, TreeFeature
 from dpnb._compile.linear import LinearQuery
 from dpnb.accounting.individual import OnExhausted, UnitChargeTerms
-from dpnb.accounting.individual.arrays import MAX_DOUBLE, budget_as_double, taken_apart
+from dpnb.accounting.individual.arrays import EXACT, MAX_DOUBLE, budget_as_double, taken_apart
 from dpnb.accounting.individual.arrays import plus_up as plus_up_in_memory
-from dpnb.accounting.individual.filter import EXACT
 
 HASH, LAST = "h_first", "h_last"
 """Columns: a row's hash if no other row of its unit is equal, and that of the last row of its unit that counts."""

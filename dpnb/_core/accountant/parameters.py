@@ -28,6 +28,12 @@ ABOUT_ROWS = (*OF_VERSION, "session_name")
 KEPT = ("public_size", "sampled")
 """Parameters that a ledger keeps if a session that may change it does not declare them."""
 
+ODOMETER_DELTA = Fraction(1, 10**6)
+"""Probability that the statement of an odometer is wrong, for a budget without a delta."""
+
+
+# --- what a later session may declare ---------------------------------------------------------------------------------
+
 
 def expected_tables(path: str, wanted: Mapping[str, str], version: str) -> PrivateTables:
     """The tables that a ledger will declare once a session with these metadata is open; before their rows are read."""
@@ -190,8 +196,7 @@ def _changed_join_of(text: str, before: Tables, after: Tables) -> str | None:
     return None if columns.items() >= known.items() else "its columns would be others"
 
 
-ODOMETER_DELTA = Fraction(1, 10**6)
-"""Probability that the statement of an odometer is wrong, for a budget without a delta."""
+# --- computed parameters ----------------------------------------------------------------------------------------------
 
 
 def computed_parameters(

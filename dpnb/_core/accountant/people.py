@@ -1,6 +1,6 @@
 """Acts on the parts of a budget: requests are decided, analysts added and removed, parts handed over.
 
-The rows of the ledger say who they are; the settings of a service only add to them.
+The rows of the ledger say who the analysts are; the settings of a service only add to them.
 
 A part is handed over in one transaction: the old one is closed for ever, which is a row of its own node, and the new
 one with the same ceiling is a part of the same project or budget.  So the ceilings add up to the same at every moment,
@@ -180,7 +180,12 @@ def hand_over(account: Accountant, name: str, to: str, *, version: str) -> None:
                 f"analyst {name}: a part can be handed over in reserved mode only; in pooled mode nothing is reserved; "
                 "remove them, and add the other person"
             )
-        _refuse_used(account, part)
+        use = _use(account, part)
+        if use:
+            raise InvalidValueError(
+                f"analyst {name}: a part can be handed over only while nothing in it was charged or launched; {use}; "
+                "remove them, and give the other person a part of what is left"
+            )
         other = tree.grant_named("analyst", to)
         if other is not None and not other.is_handed_over:
             raise InvalidValueError(
@@ -211,15 +216,6 @@ def free_share(account: Accountant, part: Grant | None, outside: Limit) -> float
     outer = (None if part is None else part.ceiling) or whole_of(account)
     pairs = zip(unreserved(account, part, outside).parts, outer.parts, strict=True)
     return math.floor(1000 * min(left / whole for left, whole in pairs if whole)) / 1000
-
-
-def _refuse_used(account: Accountant, part: Grant) -> None:
-    use = _use(account, part)
-    if use:
-        raise InvalidValueError(
-            f"analyst {part.name}: a part can be handed over only while nothing in it was charged or launched; {use}; "
-            "remove them, and give the other person a part of what is left"
-        )
 
 
 def _use(account: Accountant, part: Grant) -> str:

@@ -269,12 +269,7 @@ class BudgetTree:
 
     def launches_in(self, root: str) -> list[Launch]:
         """The launches in a session and in the parts of its partitions, but not in its sub-sessions."""
-        self.sync()
-        return self._inside(root)
-
-    def _inside(self, root: str) -> list[Launch]:
-        with self._ledger.lock.checked():
-            launches = list(self._launches.values())
+        launches = self.sync().values()
         return [launch for launch in launches if self.path(launch.node, root) is not None]
 
     def is_closed(self, launch: Launch) -> bool:

@@ -56,12 +56,10 @@ class Connection(Protocol):
     @property
     def where(self) -> str:
         """Where the table is, in words, for example "on the curator's server, https://dp.example.org"."""
-        ...
 
     @property
     def is_current(self) -> bool:
         """Whether the copy of the ledger includes what the service has charged, as far as is known."""
-        ...
 
     @property
     def text(self) -> str:
@@ -70,11 +68,9 @@ class Connection(Protocol):
         While it is not current, since when, why and what happens next: "out of date since 14:02: the service cannot be
         reached; reconnecting".
         """
-        ...
 
     def refresh(self) -> None:
         """Try to bring the copy up to date now; returns without waiting for the service."""
-        ...
 
 
 class RemoteCalls(Protocol):
@@ -88,11 +84,9 @@ class RemoteCalls(Protocol):
         `is_answer` says whether rows are those of the request; a `ServiceError` if they are not.  A refusal of the
         service is raised as a local session would raise it; a `DpnbError` also if the service cannot be reached.
         """
-        ...
 
     def at(self, node: str) -> Self:
         """The same service for a sub-session or a part, by its node in the session's ledger."""
-        ...
 
 
 FAILED = (

@@ -1,11 +1,9 @@
 """Releases, one at a time or in batches: the loss for the target, noise for the loss, and the noisy sums.
 
-Batches: all tables are charged in one transaction, then measured one after the other.
-
-The rows of a batch are ordinary rows of the ledger, each with its table's plan, loss and noise scale, and its place in
-the batch (`dpnb._request.BatchTable`).  Either all of them are written or none.  If the process ends before all are
-answered, the same batch, in any kernel, measures the tables that are missing; its design is in the ledger and is not
-computed again.
+All tables of a batch are charged in one transaction, then measured one after the other.  Their rows are ordinary rows
+of the ledger, each with its table's plan, loss and noise scale, and its place in the batch
+(`dpnb._request.BatchTable`).  Either all of them are written or none.  If the process ends before all are answered, the
+same batch, in any kernel, measures the tables that are missing; its design is in the ledger and is not computed again.
 """
 
 from __future__ import annotations

@@ -55,6 +55,21 @@ from dpnb.ledger.declared import extends
 from dpnb.render.numbers import format_cost, format_percent_up, limit_words
 from dpnb.results.observations import CombinedObservations, Observation
 
+RESTORED = "ledger accepted, perhaps an older copy"
+"""How the description of such an act begins."""
+
+NOT_HERE = "the answer is not in this copy"
+"""Instead of a comparison's answer, in a ledger whose answers were taken out."""
+
+MAX_KEYS = 5
+"""Number of selected keys that the log shows."""
+
+MAX_KEPT = 10_000
+"""Numbers of an answer whose estimates are kept."""
+
+
+# --- the cost ---------------------------------------------------------------------------------------------------------
+
 
 def cost_text(account: Accountant, loss: Loss) -> str:
     """What a loss that the filter can count costs now, for example ``36.0% of the budget (mu 0.6)``."""
@@ -108,14 +123,7 @@ def _charged(counted: Loss | None, loss: Loss, guarantee: PrivacyGuarantee) -> P
     return guarantee.initial_filter.recorded_charge(loss, counted)
 
 
-RESTORED = "ledger accepted, perhaps an older copy"
-"""How the description of such an act begins."""
-
-NOT_HERE = "the answer is not in this copy"
-"""Instead of a comparison's answer, in a ledger whose answers were taken out."""
-
-MAX_KEYS = 5
-"""Number of selected keys that the log shows."""
+# --- the request ------------------------------------------------------------------------------------------------------
 
 
 def row_in_words(charge: Charge) -> str:
@@ -219,15 +227,7 @@ def selection_words(plan: Plan, winners: int) -> str:
     return f"{largest} by {describe_plan(plan, PlainView())}"
 
 
-def selected_keys(charge: Charge) -> str:
-    """The first of the selected keys, the largest group first."""
-    with refuse_unreadable(f"row {charge.id}"):
-        keys = [", ".join(map(str, key)) for key in (charge.result or {})["largest"]]
-        return "; ".join(keys[:MAX_KEYS]) + (f"; and {len(keys) - MAX_KEYS:,} more" if len(keys) > MAX_KEYS else "")
-
-
-MAX_KEPT = 10_000
-"""Numbers of an answer whose estimates are kept."""
+# --- the answer -------------------------------------------------------------------------------------------------------
 
 
 class AnswerReader(NotCopyable):
@@ -322,7 +322,7 @@ class AnswerReader(NotCopyable):
             if estimates.refinement.observations:  # else a table of its batch is not answered yet
                 return printable(estimates.description), *estimates.summary, estimates.error
         elif charge.kind == SELECTION and charge.result is not None:
-            answer = printable(selected_keys(charge))
+            answer = printable(_selected_keys(charge))
         return _request(charge), answer, None, None, None, None
 
 
@@ -349,3 +349,10 @@ def _request(charge: Charge) -> str:
         request = request_of(charge)
         return printable(describe_plan(request.plan, request.view))
     return printable(row_in_words(charge))
+
+
+def _selected_keys(charge: Charge) -> str:
+    """The first of the selected keys, the largest group first."""
+    with refuse_unreadable(f"row {charge.id}"):
+        keys = [", ".join(map(str, key)) for key in (charge.result or {})["largest"]]
+        return "; ".join(keys[:MAX_KEYS]) + (f"; and {len(keys) - MAX_KEYS:,} more" if len(keys) > MAX_KEYS else "")

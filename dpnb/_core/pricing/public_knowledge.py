@@ -30,6 +30,7 @@ from dpnb._plan.measurements import (
     Proportions,
     Single,
     statistic_of,
+    weighted_parts,
 )
 from dpnb._plan.plan import PerUnit, Plan
 from dpnb._plan.privacy_unit import NO_LIMITS, PrivacyUnit
@@ -244,13 +245,10 @@ Known = Callable[[Plan], tuple[LinearQuery, CombinedObservations] | None]
 
 def rows_needed(plan: Plan, view: AnyView) -> Single | None:
     """The aggregation whose error depends on a number of rows, if that number is all it depends on."""
-    parts = (
-        [part.aggregation for part in plan.aggregation.parts] if isinstance(plan.aggregation, JointAggregation) else []
-    )
-    is_joint = isinstance(plan.aggregation, JointAggregation)
-    shown: list[tuple[Measured, AnyView]] = [(statistic_of(plan.aggregation) if is_joint else plan.aggregation, view)]
+    shown: list[tuple[Measured, AnyView]] = [(statistic_of(plan.aggregation), view)]
     if isinstance(view, ColumnsView):
-        shown = [(parts[named.part], named.view) for named in view.columns]
+        parts = weighted_parts(plan.aggregation)
+        shown = [(parts[named.part][0], named.view) for named in view.columns]
     for aggregation, single in shown:
         if isinstance(aggregation, JointAggregation | Discovery):
             continue
@@ -282,7 +280,7 @@ def known_row_counts(
         return None
     rows = [*(Count(column) for column in _columns(needed)), Count()]
     by_group = [
-        _released(query, replace_aggregation(plan, counted), known, from_query=not index)
+        _released(query, _counting(plan, counted), known, from_query=not index)
         for index, counted in enumerate(dict.fromkeys([plan.aggregation, *rows]))
     ]
     public_rows = public.of(query, unit)
@@ -300,14 +298,13 @@ def count_needed(plan: Plan, view: AnyView) -> Plan | None:
     """
     needed = rows_needed(plan, view)
     if needed is None:
-        parts = plan.aggregation.parts if isinstance(plan.aggregation, JointAggregation) else ()
-        moments = isinstance(plan.aggregation, Moments) or any(isinstance(part.aggregation, Moments) for part in parts)
-        return replace_aggregation(plan, Count()) if moments else None
+        moments = any(isinstance(part, Moments) for part, _ in weighted_parts(plan.aggregation))
+        return _counting(plan, Count()) if moments else None
     columns = _columns(needed)
-    return replace_aggregation(plan, Count(columns[0] if len(columns) == 1 else None))
+    return _counting(plan, Count(columns[0] if len(columns) == 1 else None))
 
 
-def replace_aggregation(plan: Plan, aggregation: object) -> Plan:
+def _counting(plan: Plan, aggregation: Measured) -> Plan:
     """The same rows and groups with another aggregation."""
     return msgspec.structs.replace(plan, aggregation=aggregation)
 

@@ -1,13 +1,12 @@
 """The state of a query: a plan and a view with the observations so far, also those that a batch made.
 
-The observation of a query that a batch made: the weighted least squares estimate from all tables of the batch.
-
-Its noise scale in every cell is known before any noise is drawn (`dpnb._compile.marginals`), and given everything
-before the batch, the estimate of a cell is normal around the exact sum with that scale.  So for each cell it is an
-observation like any other: it is combined with observations that are made later, whose noise is independent of it, by
-inverse variances, and in the confidence sequence of `dpnb.results.observations` its increment ``(y - q)/s^2`` is normal
-with variance ``1/s^2`` given the past.  The estimates of different groups are correlated, which intervals of one group
-at a time do not use; statistics of several groups at once, such as shares, do not use these observations.
+The observation of a query that a batch made is the weighted least squares estimate from all tables of the batch.  Its
+noise scale in every cell is known before any noise is drawn (`dpnb._compile.marginals`), and given everything before
+the batch, the estimate of a cell is normal around the exact sum with that scale.  So for each cell it is an observation
+like any other: it is combined with observations that are made later, whose noise is independent of it, by inverse
+variances, and in the confidence sequence of `dpnb.results.observations` its increment ``(y - q)/s^2`` is normal with
+variance ``1/s^2`` given the past.  The estimates of different groups are correlated, which intervals of one group at a
+time do not use; statistics of several groups at once, such as shares, do not use these observations.
 
 The estimate is a function of released values.  It exists once every table of the batch with the same aggregation is
 answered; until then the rows count for nothing but the budget.

@@ -1,14 +1,13 @@
 """Points in time, and the calendar period that contains one, as a category.
 
-Points in time are seconds since the beginning of 1970, in UTC; their parts are whole numbers.
+Points in time are seconds since the beginning of 1970, in UTC; a float of them is exact to the microsecond until the
+year 2255.  Their parts are whole numbers.  In another zone the parts are those of the local time, which is also written
+in seconds, as if it were in UTC.
 
-In another zone the parts are those of the local time, which is also written in seconds, as if it were in UTC.
-
-A float of seconds is exact to the microsecond until the year 2255.
-
-The categories are the periods between the declared bounds of the dates, so they are public, whatever the rows are.  A
-clamped date falls into the first or the last period.  Periods are numbered by calendar units since the beginning of
-1970, so every backend computes the number of a period by arithmetic, and no list of edges is part of a plan.
+The categories of a period are the periods between the declared bounds of the dates, so they are public, whatever the
+rows are.  A clamped date falls into the first or the last period.  Periods are numbered by calendar units since the
+beginning of 1970, so every backend computes the number of a period by arithmetic, and no list of edges is part of a
+plan.
 
 ===========  ======================  =====================  ==========================
 period       frequency               label                  starts
@@ -80,6 +79,25 @@ RANGES: dict[DatePart, tuple[int, int]] = {
 """Range of each part, whatever the bounds of the column are; the range of years follows from the bounds."""
 SPANS: dict[DatePart, float] = {"days": DAY, "seconds": 1.0}
 """Parts of a duration, in seconds; counted in whole numbers, rounded down as in pandas."""
+
+MAX_PERIODS = 100_000
+"""Largest number of periods between the declared dates."""
+
+ANY_DATES = Timestamp(-math.inf, math.inf)
+"""The type of dates in UTC, whatever their bounds are."""
+
+ALIASES: dict[str, PeriodUnit] = {
+    **dict.fromkeys(["h", "H"], "hour"),
+    **dict.fromkeys(["D", "d"], "day"),
+    **dict.fromkeys(["W", "w", "W-SUN"], "week"),
+    **dict.fromkeys(["M", "ME", "MS"], "month"),
+    **dict.fromkeys(["Q", "QE", "QS", "Q-DEC", "QE-DEC", "QS-JAN"], "quarter"),
+    **dict.fromkeys(["Y", "YE", "YS", "A", "AS", "Y-DEC", "YE-DEC", "YS-JAN"], "year"),
+}
+"""The frequencies of pandas, old and new, that are periods of the calendar."""
+
+
+# --- points in time ---------------------------------------------------------------------------------------------------
 
 
 def year_of(seconds: float) -> int:
@@ -155,21 +173,7 @@ def index_of(unit: PeriodUnit, seconds: Floats) -> Floats:
     return np.where(missing, np.nan, values.astype(np.float64))
 
 
-MAX_PERIODS = 100_000
-"""Largest number of periods between the declared dates."""
-
-ANY_DATES = Timestamp(-math.inf, math.inf)
-"""The type of dates in UTC, whatever their bounds are."""
-
-ALIASES: dict[str, PeriodUnit] = {
-    **dict.fromkeys(["h", "H"], "hour"),
-    **dict.fromkeys(["D", "d"], "day"),
-    **dict.fromkeys(["W", "w", "W-SUN"], "week"),
-    **dict.fromkeys(["M", "ME", "MS"], "month"),
-    **dict.fromkeys(["Q", "QE", "QS", "Q-DEC", "QE-DEC", "QS-JAN"], "quarter"),
-    **dict.fromkeys(["Y", "YE", "YS", "A", "AS", "Y-DEC", "YE-DEC", "YS-JAN"], "year"),
-}
-"""The frequencies of pandas, old and new, that are periods of the calendar."""
+# --- periods ----------------------------------------------------------------------------------------------------------
 
 
 def period_of(node: Expression, freq: object, zone: str = UTC_ZONE) -> Period:

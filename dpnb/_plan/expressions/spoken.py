@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from dpnb._plan.expressions.nodes import (
+    CONDITIONS,
     And,
     Arithmetic,
     AsNumber,
@@ -56,8 +57,7 @@ _PARTS = {
 _DAYS = re.compile(r"[\[(]\d{4}-\d\d-\d\d[T\d:]*, \d{4}-\d\d-\d\d[T\d:]*[\])]")
 """The label of a bin of dates without a distance from UTC."""
 
-_CONDITIONS = (Compare, And, Or, Not, IsIn, IsNull, MatchText)
-_OPERATIONS = (Arithmetic, *_CONDITIONS)
+_OPERATIONS = (Arithmetic, *CONDITIONS)
 
 
 def spoken(node: Expression) -> str:

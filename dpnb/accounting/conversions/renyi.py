@@ -1,6 +1,21 @@
 """Conversions to and from Renyi differential privacy, rounded in the safe direction.
 
-Conversions from bounded range to Renyi differential privacy and zCDP, rounded up; both are the best possible.
+If D_a(P, Q) <= r for all neighbours, then (epsilon, delta)-DP holds with
+
+``"tight"``
+    log delta = (a - 1)(r - epsilon) + a log(1 - 1/a) - log(a - 1)
+    (Canonne, Kamath and Steinke 2020, *The discrete Gaussian for differential privacy*, Proposition 12)
+``"simple"``
+    log delta = (a - 1)(r - epsilon)
+    (Mironov 2017, *Renyi differential privacy*, Proposition 3)
+
+for every epsilon >= 0.  Each is linear in r and epsilon, so it is solved for either in closed form.  Where r is tiny
+compared to delta neither gives epsilon = 0; `epsilon_from_curve` does: the divergence of order 1 is at most r, so the
+total variation is at most sqrt(1 - e^-r) (Bretagnolle and Huber 1979).
+
+Bounded range
+-------------
+The conversions from bounded range to Renyi differential privacy and to zCDP are the best possible.
 
 A mechanism has bounded range e if, for every pair of neighbours P and Q, the logarithms of all ratios of probabilities
 lie in an interval [t - e, t] (Durfee and Rogers 2019, Definition 3.1), with 0 <= t <= e.  t may depend on the pair.
@@ -37,19 +52,6 @@ References
 - Durfee, Rogers 2019, *Practical differentially private top-k selection with pay-what-you-get composition*.
 - Dong, Durfee, Rogers 2020, *Optimal differential privacy composition for exponential mechanisms*.
 - Cesar, Rogers 2021, *Bounding, concentrating, and truncating: unifying privacy loss composition for data analytics*.
-
-If D_a(P, Q) <= r for all neighbours, then (epsilon, delta)-DP holds with
-
-``"tight"``
-    log delta = (a - 1)(r - epsilon) + a log(1 - 1/a) - log(a - 1)
-    (Canonne, Kamath and Steinke 2020, *The discrete Gaussian for differential privacy*, Proposition 12)
-``"simple"``
-    log delta = (a - 1)(r - epsilon)
-    (Mironov 2017, *Renyi differential privacy*, Proposition 3)
-
-for every epsilon >= 0.  Each is linear in r and epsilon, so it is solved for either in closed form.  Where r is tiny
-compared to delta neither gives epsilon = 0; `epsilon_from_curve` does: the divergence of order 1 is at most r, so the
-total variation is at most sqrt(1 - e^-r) (Bretagnolle and Huber 1979).
 """
 
 from __future__ import annotations

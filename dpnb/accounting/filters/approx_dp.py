@@ -36,7 +36,8 @@ from dpnb.errors import InvalidValueError
 class BasicFilter(SumFilter[ApproxDP]):
     """Admits losses while the sums of epsilon and of delta stay within the budget's.
 
-    Rogers et al. 2016, Theorem 3.3.
+    Rogers et al. 2016, Theorem 3.3.  A GDP, ZCDP or RDP must be converted first.  The `guaranteed_epsilon` is the
+    budget's epsilon, at its delta or more.
 
     Parameters
     ----------
@@ -54,8 +55,8 @@ class BasicFilter(SumFilter[ApproxDP]):
     --------
     >>> from dpnb.accounting import ApproxDP, BasicFilter
     >>> filter_ = BasicFilter(epsilon=1, delta=1e-6).step(ApproxDP(0.4, 1e-7))
-    >>> filter_.affordable()
-    ApproxDP(epsilon=0.6, delta=9e-07)
+    >>> filter_.affordable(), filter_.guaranteed_epsilon(delta=1e-6)
+    (ApproxDP(epsilon=0.6, delta=9e-07), 1.0)
     """
 
     name = "basic"
@@ -97,19 +98,6 @@ class BasicFilter(SumFilter[ApproxDP]):
         return n * epsilon <= float(self.budget.epsilon)
 
     def to_filter_loss(self, loss: Loss) -> ApproxDP:
-        """The loss as (epsilon, delta)-DP; a GDP, ZCDP or RDP must be converted first.
-
-        Parameters
-        ----------
-        loss : Loss
-            The loss of one release.
-
-        Examples
-        --------
-        >>> from dpnb.accounting import BasicFilter, PureDP
-        >>> BasicFilter(1, 1e-6).to_filter_loss(PureDP("0.5"))
-        ApproxDP(epsilon=0.5)
-        """
         return loss if type(loss) is ApproxDP else ApproxDP.of(*own_epsilon_delta(loss))
 
     @property
@@ -119,19 +107,6 @@ class BasicFilter(SumFilter[ApproxDP]):
         )
 
     def guaranteed_epsilon(self, delta: Number) -> float:
-        """The budget's epsilon, if `delta` is at least its delta: see :meth:`Filter.guaranteed_epsilon`.
-
-        Parameters
-        ----------
-        delta : Number
-            In [0, 1).
-
-        Examples
-        --------
-        >>> from dpnb.accounting import BasicFilter
-        >>> BasicFilter(1, 1e-6).guaranteed_epsilon(delta=1e-6)
-        1.0
-        """
         return decimal_up(self.budget.epsilon) if checked_delta(delta) >= self.budget.delta else math.inf
 
 
@@ -145,7 +120,11 @@ class ApproxDPFilter(SumFilter[ZCDP]):
 
     The condition is V <= y* with y* = (2 epsilon / (sqrt(2 l + 2 epsilon) + sqrt(2 l)))^2, so the filter is that of
     approximate y*/2-zCDP, and admits GDP and zCDP losses too, at V = 2 rho.  For a DP loss, ``convert(loss, ZCDP)``
-    gives V = 2 epsilon tanh(epsilon/2), which is smaller than the theorem's epsilon^2.
+    gives V = 2 epsilon tanh(epsilon/2), which is smaller than the theorem's epsilon^2.  The V of several equal DP
+    losses is the sum.
+
+    The `guaranteed_epsilon` at slack_delta + (1 - slack_delta) conversion_delta or more is at most the epsilon of
+    Theorem 8; the tight conversion of the same y*/2-zCDP makes it smaller.
 
     Parameters
     ----------
@@ -171,8 +150,8 @@ class ApproxDPFilter(SumFilter[ZCDP]):
     --------
     >>> from dpnb.accounting import ApproxDPFilter, PureDP
     >>> filter_ = ApproxDPFilter(epsilon=1, conversion_delta=1e-6)
-    >>> filter_.max_repetitions(PureDP(0.01))
-    349
+    >>> filter_.max_repetitions(PureDP(0.01)), round(filter_.guaranteed_epsilon(delta=1e-6), 3)
+    (349, 0.837)
     """
 
     name = "approx-dp"
@@ -210,19 +189,6 @@ class ApproxDPFilter(SumFilter[ZCDP]):
         return cls(epsilon, conversion_delta=delta, slack_delta=budget.discovery_delta)
 
     def to_filter_loss(self, loss: Loss) -> ZCDP:
-        """The loss as approximate zCDP, rho = epsilon^2/2 for a DP loss, as in the theorem; that of several is the sum.
-
-        Parameters
-        ----------
-        loss : Loss
-            The loss of one release.
-
-        Examples
-        --------
-        >>> from dpnb.accounting import GDP, ApproxDPFilter
-        >>> ApproxDPFilter(1, conversion_delta=1e-6).to_filter_loss(GDP(mu="0.1"))
-        ZCDP(rho=0.005)
-        """
         if type(loss) is ZCDP:
             return loss
         if isinstance(loss, EpsilonLoss) and not is_range(loss):
@@ -232,14 +198,7 @@ class ApproxDPFilter(SumFilter[ZCDP]):
         return convert(loss, ZCDP)
 
     def affordable(self) -> ApproxDP:
-        """The largest (epsilon, delta) that `step` admits; epsilon is a double, rounded down.
-
-        Examples
-        --------
-        >>> from dpnb.accounting import ApproxDPFilter
-        >>> type(ApproxDPFilter(1, conversion_delta=1e-6).affordable()).__name__
-        'ApproxDP'
-        """
+        """The largest (epsilon, delta) that `step` admits; epsilon is a double, rounded down."""
         left = self.budget - self.spent
         return ApproxDP(decimal_sqrt_down(2 * left.rho), left.delta)
 
@@ -262,22 +221,6 @@ class ApproxDPFilter(SumFilter[ZCDP]):
         return of_budget("V", decimal_up(2 * self.spent.rho), decimal_down(2 * self.budget.rho))
 
     def guaranteed_epsilon(self, delta: Number) -> float:
-        """The epsilon for which all releases together are (epsilon, `delta`)-DP; see `Filter.guaranteed_epsilon`.
-
-        At slack_delta + (1 - slack_delta) conversion_delta or more it is at most the epsilon of Theorem 8; the tight
-        conversion of the same y*/2-zCDP makes it smaller.
-
-        Parameters
-        ----------
-        delta : Number
-            In [0, 1).
-
-        Examples
-        --------
-        >>> from dpnb.accounting import ApproxDPFilter
-        >>> round(ApproxDPFilter(1, conversion_delta=1e-6).guaranteed_epsilon(delta=1e-6), 3)
-        0.837
-        """
         return self._guarantee(delta, lambda good: epsilon_from_rho(self.budget.rho, delta=good))
 
     @safe_repr

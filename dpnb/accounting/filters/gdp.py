@@ -69,6 +69,9 @@ class GDPFilter(SumFilter[GaussianLoss]):
     epsilons are within what is left of it.  `headroom` and `budget_fraction` are about the Gaussian part of the
     budget, unless that is 0; `reserve_headroom` is about the reserve.
 
+    The `guaranteed_epsilon` is that of :func:`~dpnb.accounting.conversions.epsilon_of_pure_gdp` (without a reserve
+    Dong, Roth and Su 2022, Corollary 2.13) at the part of delta that the filter's own delta leaves.
+
     Parameters
     ----------
     mu : Number
@@ -102,6 +105,10 @@ class GDPFilter(SumFilter[GaussianLoss]):
     PureGDP(mu=0.4, epsilon=0.1)
     >>> filter_.step(PureDP(0.2)).spent.epsilon  # it takes what is left of the reserve, and the rest jointly
     Fraction(3, 10)
+    >>> filter_.budget_fraction(GDP("0.3")), filter_.budget_fraction(PureDP(0.1))
+    (0.36, 0.0)
+    >>> round(GDPFilter(mu=0.21, pure_epsilon=0.15).guaranteed_epsilon(delta=1e-6), 3)
+    1.0
     """
 
     name = "gdp"
@@ -140,7 +147,6 @@ class GDPFilter(SumFilter[GaussianLoss]):
 
     @classmethod
     def from_budget(cls, budget: Budget) -> Self:
-        """The filter that enforces a declared budget."""
         reserve = budget.pure_epsilon
         return cls.from_loss(PureGDP.of(*budget.loss.parts, reserve) if reserve else budget.loss)
 
@@ -232,24 +238,6 @@ class GDPFilter(SumFilter[GaussianLoss]):
         return f"the sum of mu^2 must stay within {mu}^2{self._delta_rule}{beside}"
 
     def guaranteed_epsilon(self, delta: Number) -> float:
-        """The epsilon for which all releases together are (epsilon, `delta`)-DP: see :meth:`Filter.guaranteed_epsilon`.
-
-        That of :func:`~dpnb.accounting.conversions.epsilon_of_pure_gdp` (without a reserve Dong, Roth and Su 2022,
-        Corollary 2.13) at the part of `delta` that the filter's own delta leaves.
-
-        Parameters
-        ----------
-        delta : Number
-            In [0, 1).
-
-        Examples
-        --------
-        >>> from dpnb.accounting import GDPFilter
-        >>> round(GDPFilter(mu=1).guaranteed_epsilon(delta=1e-6), 3)
-        4.887
-        >>> round(GDPFilter(mu=0.21, pure_epsilon=0.15).guaranteed_epsilon(delta=1e-6), 3)
-        1.0
-        """
         budget = self.budget
         return self._guarantee(delta, lambda good: epsilon_of_pure_gdp(budget.epsilon, budget.mu_squared, good))
 
@@ -281,25 +269,6 @@ class GDPFilter(SumFilter[GaussianLoss]):
         return decimal_down(1 - self.spent.epsilon / whole) if whole else 0.0
 
     def budget_fraction(self, loss: Loss) -> float:
-        """The share of the Gaussian part that `loss` takes, rounded up; without one, of the reserve.
-
-        Parameters
-        ----------
-        loss : Loss
-            The loss of one release, or of a mechanism.
-
-        Raises
-        ------
-        ConversionError
-            The loss is neither GDP nor has an epsilon.
-
-        Examples
-        --------
-        >>> from dpnb.accounting import GDP, GDPFilter, PureDP
-        >>> filter_ = GDPFilter(mu=1, pure_epsilon=0.1)
-        >>> filter_.budget_fraction(GDP("0.5")), filter_.budget_fraction(PureDP(0.1))
-        (0.25, 0.0)
-        """
         n = 2 if self.budget.parts[0] else len(self.budget.parts)
         return share_of(self.to_filter_loss(loss).parts[:n], self.budget.parts[:n])
 

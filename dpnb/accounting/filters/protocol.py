@@ -60,6 +60,12 @@ class Filter(Frozen):
     (GDP(mu=0.8), False)
     >>> filter_.budget_fraction(GDP(0.4)), filter_.max_repetitions(GDP(0.1))
     (0.16, 64)
+    >>> from dpnb.accounting import RDPFilter, ZCDPFilter
+    >>> filters = GDPFilter(mu=1), ZCDPFilter(rho=0.5), RDPFilter({8: 1})
+    >>> [round(each.guaranteed_epsilon(delta=1e-6), 3) for each in filters]
+    [4.887, 5.222, 2.543]
+    >>> [each.to_filter_loss(GDP(mu="0.5")) for each in filters]
+    [GDP(mu=0.5), ZCDP(rho=0.125), RDP({8.0: 1.0})]
     """
 
     name: ClassVar[str]
@@ -68,12 +74,10 @@ class Filter(Frozen):
     records_charge: ClassVar[bool] = False
     """Whether it is written down what a loss without Gaussian noise was charged, since that depended on what was left;
     such charges are in mu squared, delta and epsilon."""
-
     adds_up: ClassVar[bool] = False
     """Whether a sum of Gaussian losses is admitted precisely if each of them is in turn."""
     is_served: ClassVar[bool] = False
     """Whether a service enforces it; otherwise only a session does."""
-
     counts_range: bool = False
     """Whether it counts a bounded range for less than pure DP with that epsilon."""
 
@@ -141,7 +145,12 @@ class Filter(Frozen):
         Parameters
         ----------
         loss : Loss
-            The loss of one release.
+            The loss of one release, or of a mechanism.
+
+        Raises
+        ------
+        ConversionError
+            The loss cannot be converted to the kind that the filter counts.
         """
         raise NotImplementedError
 

@@ -90,7 +90,9 @@ class ZCDPFilter(SumFilter[ZCDP]):
 
     Whitehouse et al. 2023, Theorem 1; without a delta also Feldman and Zrnic 2021, Remark 4.4, and, for interactive
     mechanisms in any interleaving, Haney et al. 2023, Theorem 4.10.  With a delta, concurrent composition of arbitrary
-    mechanisms is open; those of a session may be interleaved (:ref:`proof-renyi-differential-privacy`).
+    mechanisms is open; those of a session may be interleaved (:ref:`proof-renyi-differential-privacy`).  RDP of
+    finitely many orders does not imply zCDP.  The `guaranteed_epsilon` is that of Canonne, Kamath and Steinke 2020, at
+    the part of delta that the filter's own delta leaves.
 
     Parameters
     ----------
@@ -126,24 +128,10 @@ class ZCDPFilter(SumFilter[ZCDP]):
 
     @classmethod
     def from_budget(cls, budget: Budget) -> Self:
-        """The filter that enforces a declared budget."""
         epsilon, delta = cls._epsilon_delta(budget, discovery=True)
         return cls(rho_from_epsilon(epsilon, delta=delta), budget.discovery_delta)
 
     def to_filter_loss(self, loss: Loss) -> ZCDP:
-        """The loss as zCDP; RDP of finitely many orders does not imply it.
-
-        Parameters
-        ----------
-        loss : Loss
-            The loss of one release.
-
-        Examples
-        --------
-        >>> from dpnb.accounting import GDP, ZCDPFilter
-        >>> ZCDPFilter(rho=1).to_filter_loss(GDP(mu=1))
-        ZCDP(rho=0.5)
-        """
         return loss if type(loss) is ZCDP else convert(loss, ZCDP)
 
     @property
@@ -156,21 +144,6 @@ class ZCDPFilter(SumFilter[ZCDP]):
         return f"{display_up(decimal_up(self.budget.rho))}-zCDP"
 
     def guaranteed_epsilon(self, delta: Number) -> float:
-        """The epsilon for which all releases together are (epsilon, `delta`)-DP; see `Filter.guaranteed_epsilon`.
-
-        Canonne, Kamath and Steinke 2020, at the part of `delta` that the filter's own delta leaves.
-
-        Parameters
-        ----------
-        delta : Number
-            In [0, 1).
-
-        Examples
-        --------
-        >>> from dpnb.accounting import ZCDPFilter
-        >>> round(ZCDPFilter(rho="0.5").guaranteed_epsilon(delta=1e-6), 3)
-        5.222
-        """
         return self._guarantee(delta, lambda good: epsilon_from_rho(self.budget.rho, delta=good))
 
 
@@ -182,7 +155,8 @@ class RDPFilter(SumFilter[RDP]):
     of Whitehouse et al. 2023, Theorem 1): the sum of the deltas stays within the filter's delta, and all releases
     together are approximate Renyi DP with that delta and these budgets.  With several orders, all of them must admit
     the loss.  To continue while *some* order has budget left is not private: a first answer could choose which order
-    to exhaust.
+    to exhaust.  The `guaranteed_epsilon` is the smallest over the orders, whose budgets were fixed beforehand (Canonne,
+    Kamath and Steinke 2020, Prop. 12), at the part of delta that the filter's own delta leaves.
 
     Parameters
     ----------
@@ -206,8 +180,8 @@ class RDPFilter(SumFilter[RDP]):
     --------
     >>> from dpnb.accounting import GDP, RDPFilter
     >>> filter_ = RDPFilter({10: 5, 20: 8}).step(GDP(0.5))
-    >>> filter_.spent, filter_.admits(GDP(0.8))
-    (RDP({10.0: 1.25, 20.0: 2.5}), False)
+    >>> filter_.spent, filter_.admits(GDP(0.8)), round(filter_.guaranteed_epsilon(delta=1e-6), 3)
+    (RDP({10.0: 1.25, 20.0: 2.5}), False, 6.174)
 
     Losses with a delta:
 
@@ -240,19 +214,6 @@ class RDPFilter(SumFilter[RDP]):
         return cls({order: rdp_from_epsilon(epsilon, order=order, delta=delta)}, budget.discovery_delta)
 
     def to_filter_loss(self, loss: Loss) -> RDP:
-        """The loss at the filter's orders, with its delta.
-
-        Parameters
-        ----------
-        loss : Loss
-            The loss of one release.
-
-        Examples
-        --------
-        >>> from dpnb.accounting import GDP, RDPFilter
-        >>> RDPFilter({8: 1}).to_filter_loss(GDP(mu="0.5"))
-        RDP({8.0: 1.0})
-        """
         if isinstance(loss, RDP) and loss.orders == self.budget.orders:
             return loss
         return convert(loss, RDP, orders=self.budget.orders)
@@ -274,20 +235,4 @@ class RDPFilter(SumFilter[RDP]):
         return f"{super().spent_words} at order {decimal_up(self.budget.orders[0]):g}"
 
     def guaranteed_epsilon(self, delta: Number) -> float:
-        """The epsilon for which all releases together are (epsilon, `delta`)-DP: see :meth:`Filter.guaranteed_epsilon`.
-
-        The smallest over the orders, whose budgets were fixed beforehand (Canonne, Kamath and Steinke 2020, Prop. 12),
-        at the part of `delta` that the filter's own delta leaves.
-
-        Parameters
-        ----------
-        delta : Number
-            In [0, 1).
-
-        Examples
-        --------
-        >>> from dpnb.accounting import RDPFilter
-        >>> round(RDPFilter({8: 1}).guaranteed_epsilon(delta=1e-6), 3)
-        2.543
-        """
         return self._guarantee(delta, lambda good: epsilon_from_curve(self.budget.curve, good))

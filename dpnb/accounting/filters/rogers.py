@@ -64,7 +64,7 @@ class RogersConstants:
         return (not deltas or deltas <= self.deltas) and self.k(squares, means) <= self.k_limit
 
 
-def terms_of(epsilon: Number, delta: Number, *, pure: bool) -> RogersConstants:
+def _terms_of(epsilon: Number, delta: Number, *, pure: bool) -> RogersConstants:
     """The constants of a bound that is fixed beforehand."""
     e, d = positive(epsilon, name="epsilon"), checked_delta(delta)
     if not LEAST_FAILURE <= d <= MAX_DELTA:
@@ -96,7 +96,7 @@ def mean_loss(epsilon: Fraction) -> float:
     return min(mean, sys.float_info.max)
 
 
-def in_smallest(x: float) -> int:
+def _in_smallest(x: float) -> int:
     """A double as a multiple of the smallest one."""
     numerator, denominator = x.as_integer_ratio()
     return numerator << (_SMALLEST_BITS + 1 - denominator.bit_length())
@@ -122,7 +122,7 @@ class RogersFilter(Filter):
         K = M + sqrt(2 (S + C) (1 + log(1 + S/C)/2) log(2/delta)),    C = epsilon^2/(28.04 log(1/delta)).
 
     All releases together are (epsilon, delta)-DP.  The constant C makes K(0) a quarter to a third of epsilon, a loss
-    that the later filters do not have.
+    that the later filters do not have.  A GDP, ZCDP or RDP has no epsilon, and must be converted first.
 
     Parameters
     ----------
@@ -161,6 +161,8 @@ class RogersFilter(Filter):
     >>> filter_ = RogersFilter(epsilon=1, delta=1e-6)
     >>> filter_.admits(PureDP(0.05)), filter_.max_repetitions(PureDP(0.01))
     (True, 147)
+    >>> 0 < filter_.budget_fraction(PureDP(0.1)) <= 1
+    True
     """
 
     name = "rogers"
@@ -180,7 +182,7 @@ class RogersFilter(Filter):
     deltas: Fraction
 
     def __init__(self, epsilon: Number, delta: Number, *, pure: bool = False) -> None:
-        self._set(terms=terms_of(epsilon, delta, pure=bool(pure)), squares=_ZERO, means=0, deltas=_ZERO)
+        self._set(terms=_terms_of(epsilon, delta, pure=bool(pure)), squares=_ZERO, means=0, deltas=_ZERO)
 
     @classmethod
     def from_budget(cls, budget: Budget) -> Self:
@@ -241,7 +243,7 @@ class RogersFilter(Filter):
     def _admits_split(self, mu_squared: Fraction, n: Fraction, slack: Fraction) -> bool:
         """Whether K of `n` such losses, not necessarily a whole number, is within the bound."""
         epsilon = exact(epsilon_of_gdp(mu_squared, slack / n))
-        means = math.ceil(n * in_smallest(mean_loss(epsilon)))
+        means = math.ceil(n * _in_smallest(mean_loss(epsilon)))
         return self.terms.fits(n * epsilon**2, means, _ZERO)
 
     def _roughly_admits(self, n: float, epsilon: float) -> bool:
@@ -289,24 +291,6 @@ class RogersFilter(Filter):
         return decimal_down(max(share, _ZERO))
 
     def budget_fraction(self, loss: Loss) -> float:
-        """The share of the whole budget that `loss` takes now, rounded up; above 1 or infinite if it never fits.
-
-        Parameters
-        ----------
-        loss : Loss
-            The loss of one release.
-
-        Raises
-        ------
-        ConversionError
-            `loss` has no epsilon: it is a GDP, ZCDP or RDP.
-
-        Examples
-        --------
-        >>> from dpnb.accounting import PureDP, RogersFilter
-        >>> 0 < RogersFilter(1, 1e-6).budget_fraction(PureDP("0.1")) <= 1
-        True
-        """
         squares, means, deltas = self._sums(loss)
         after = self.terms.k(squares, means)
         if after == math.inf:
@@ -318,14 +302,7 @@ class RogersFilter(Filter):
         return decimal_up(share) if self.terms.deltas or deltas == self.deltas else math.inf
 
     def affordable(self) -> ApproxDP:
-        """The largest epsilon, a double, and the largest delta that `step` admits.
-
-        Examples
-        --------
-        >>> from dpnb.accounting import RogersFilter
-        >>> type(RogersFilter(1, 1e-6).affordable()).__name__
-        'ApproxDP'
-        """
+        """The largest epsilon, a double, and the largest delta that `step` admits."""
         left = self.terms.deltas - self.deltas
 
         def fits(epsilon: float) -> bool:
@@ -370,7 +347,7 @@ class RogersFilter(Filter):
         if loss.count > 1:
             epsilon, times = epsilon / loss.count, times * loss.count
         squares = self.squares + times * epsilon * epsilon
-        return squares, self.means + times * in_smallest(mean_loss(epsilon)), deltas
+        return squares, self.means + times * _in_smallest(mean_loss(epsilon)), deltas
 
     def _refusal(self, loss: ApproxDP) -> str:
         left = self.affordable()

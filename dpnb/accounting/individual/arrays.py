@@ -1,15 +1,12 @@
 """Arrays with one entry for each unit: checks, and arithmetic with directed rounding.
 
-Arithmetic on arrays of doubles with directed rounding, which leaves exact results unchanged.
-
-Each operation is done to the nearest double; an error-free transformation (Knuth's for sums, Dekker's for products)
-then gives the exact error, whose sign decides whether to move to the neighbour.  All entries are finite and >= 0.
-Overflow gives infinity.  No function warns, whatever the caller's numpy settings are.
-
-Checks of the caller's arguments: arrays with one entry for each unit, and public numbers.
-
 An error about an array, or about the number of units, has a constant message and no cause, so it shows nothing about
 any unit.  Public numbers are quoted as in all other errors.
+
+Arithmetic leaves exact results unchanged.  Each operation is done to the nearest double; an error-free transformation
+(Knuth's for sums, Dekker's for products) then gives the exact error, whose sign decides whether to move to the
+neighbour.  All entries are finite and >= 0.  Overflow gives infinity.  No function warns, whatever the caller's numpy
+settings are.
 """
 
 from __future__ import annotations
@@ -30,6 +27,15 @@ _DOWN = np.float64(-np.inf)
 _BLOCK = 2**14
 _MODERATE = 400
 _SPLIT = 134217729.0  # 2^27 + 1 (Veltkamp): cuts a double into two halves of 26 bits
+
+# A loss is capped at the largest double; budgets below this bound refuse a capped loss as they would the true one.
+_BUDGET_LIMIT = Fraction(2) ** 1000
+MAX_DOUBLE = np.finfo(np.float64).max
+EXACT = 2**53
+"""Doubles represent every integer up to this one exactly."""
+
+UnitIndices = NDArray[np.int64] | NDArray[np.int32]
+_Scalar = TypeVar("_Scalar", bound=np.generic)
 
 
 def _in_blocks(work: Callable[..., Floats]) -> Callable[..., Floats]:
@@ -201,15 +207,6 @@ def _next_up(values: Floats, where: NDArray[np.bool_]) -> Floats:
     return (values.view(np.int64) + where).view(np.float64)
 
 
-_Scalar = TypeVar("_Scalar", bound=np.generic)
-
-# A loss is capped at the largest double; budgets below this bound refuse a capped loss as they would the true one.
-_BUDGET_LIMIT = Fraction(2) ** 1000
-_EXACT_INTEGERS = 2.0**53
-MAX_DOUBLE = np.finfo(np.float64).max
-UnitIndices = NDArray[np.int64] | NDArray[np.int32]
-
-
 def per_unit(values: ArrayLike, name: str, units: int | None = None) -> Floats:
     """An array with one finite entry >= 0 for each unit, as doubles; numbers between doubles are rounded up.
 
@@ -287,6 +284,6 @@ def _doubles_up(values: ArrayLike) -> Floats:
         if np.can_cast(array.dtype, np.float64):
             doubles = array.astype(np.float64)
             # A whole number beyond 2^53 may have been rounded down, also by numpy in a list with floats.
-            return np.where(doubles >= _EXACT_INTEGERS, np.nextafter(doubles, np.inf), doubles)
+            return np.where(doubles >= EXACT, np.nextafter(doubles, np.inf), doubles)
     # Fractions, decimals, texts and wider floats, one by one.
     return np.array([binary_up(_literal(entry)) for entry in array.ravel().tolist()]).reshape(array.shape)

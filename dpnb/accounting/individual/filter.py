@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpnb.accounting.exact import Frozen, Number, exact, shown
 from dpnb.accounting.individual.arrays import (
+    EXACT,
     MAX_DOUBLE,
     Floats,
     UnitIndices,
@@ -29,6 +30,12 @@ from dpnb.copying import safe_repr
 from dpnb.errors import InvalidValueError
 
 OnExhausted = Literal["skip", "drop", "clip"]
+
+ROOT_MARGIN = 2.0**-50
+"""Above the relative error of a root and a product of doubles."""
+
+MAX_NORM_STEPS = 2**12
+"""Largest number of possible squared norms above 0 for which losses are looked up in a table."""
 
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)
@@ -198,16 +205,6 @@ class IndividualFilter(Frozen):
     @safe_repr
     def __repr__(self) -> str:
         return f"IndividualFilter(budget={self.budget}, on_exhausted={self.on_exhausted!r})"
-
-
-ROOT_MARGIN = 2.0**-50
-"""Above the relative error of a root and a product of doubles."""
-
-MAX_NORM_STEPS = 2**12
-"""Largest number of possible squared norms above 0 for which losses are looked up in a table."""
-
-EXACT = 2**53
-"""Doubles represent every integer up to this one exactly."""
 
 
 @dataclass(frozen=True)

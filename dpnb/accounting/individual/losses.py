@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from dpnb.accounting.exact import Number, exact, shown
 from dpnb.accounting.individual.arrays import (
+    MAX_DOUBLE,
     Floats,
     budget_as_double,
     distances_up,
@@ -57,7 +58,7 @@ def losses_of_linear_query(norms: ArrayLike, *, sigma: Number, order: Number = 1
     array([0.     , 0.03125, 0.125  ])
     """
     losses = squares_up(per_unit(norms, "norms"), _per_square(sigma, order))
-    return np.minimum(losses, _LARGEST)
+    return np.minimum(losses, MAX_DOUBLE)
 
 
 def per_instance_losses(answer: ArrayLike, without: ArrayLike, *, sigma: Number, order: Number = 1) -> Floats:
@@ -114,10 +115,7 @@ def per_instance_losses(answer: ArrayLike, without: ArrayLike, *, sigma: Number,
     total = np.zeros(distances.shape[0])
     for column in distances.T:
         total = plus_up(total, squares_up(np.ascontiguousarray(column), factor))
-    return np.minimum(total, _LARGEST)
-
-
-_LARGEST = np.finfo(np.float64).max
+    return np.minimum(total, MAX_DOUBLE)
 
 
 def _per_square(sigma: Number, order: Number) -> Fraction:
@@ -181,7 +179,7 @@ def losses_of_squares(squares: ArrayLike, *, sigma: Number, rough: bool = False)
     """
     scale = positive_literal(sigma, name="sigma")
     times = times_up_roughly if rough else times_up
-    return np.minimum(times(per_unit(squares, "squares"), 1 / scale**2), _LARGEST)
+    return np.minimum(times(per_unit(squares, "squares"), 1 / scale**2), MAX_DOUBLE)
 
 
 def remaining_of(spent: ArrayLike, *, budget: Number) -> Floats:

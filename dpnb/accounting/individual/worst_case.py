@@ -1,9 +1,8 @@
 """Bounds on the spending of one unit, and of a hypothetical unit that every query uses in full.
 
-The tracker of one unit: a bound on what the unit has lost so far, which grows by whole increments.
-
-Feldman and Zrnic 2021, Algorithm 5, for one individual: the filter of a unit says what it can lose at most, in the end;
-the tracker says, after each query, what it has lost at most until then.
+The filter of a unit says what it can lose at most, in the end.  The tracker of one unit (Feldman and Zrnic 2021,
+Algorithm 5, for one individual) says, after each query, what it has lost at most until then: a bound that grows by
+whole increments.
 
 Claim.  Let mu_t^2 be what a unit u is charged for query t, a function of u's own rows and of earlier answers, and d a
 number that was fixed before the first query.  For two tables that differ in u, the answers before the first query with
@@ -26,9 +25,10 @@ add up to delta the claim holds for delta-approximate GDP, zCDP and Renyi DP (:m
 The bound is SENSITIVE: it follows from the unit's rows.  It may be shown to that unit alone.  That it has few possible
 values makes it coarse, not private.
 
-Each unit has the whole budget for itself, so no query is refused but for its delta.  The sum of the worst cases, up to
-the budget, is never below the spending of any unit: while it is within the budget, every unit certainly takes part;
-once it would exceed the budget, units may be excluded, and whether any is excluded is private.
+The hypothetical unit is public.  Each unit has the whole budget for itself, so no query is refused but for its delta.
+The sum of the worst cases, up to the budget, is never below the spending of any unit: while it is within the budget,
+every unit certainly takes part; once it would exceed the budget, units may be excluded, and whether any is excluded is
+private.
 """
 
 from __future__ import annotations
@@ -204,22 +204,18 @@ class WorstCaseFilter(SumFilter[Any]):
 
     @property
     def interleaving_obstacle(self) -> str | None:
-        """That of the filter of each unit."""
         return self.each.interleaving_obstacle
 
     @property
     def counted_filters(self) -> tuple[str, ...]:
-        """Those of the filter of each unit."""
         return self.each.counted_filters
 
     @property
     def label(self) -> str:
-        """The name of the filter of each unit."""
         return self.each.label
 
     @property
     def theorem(self) -> str:
-        """The theorem for each unit, in words."""
         return f"{self.each.theorem}, for each unit (Feldman and Zrnic 2021; Koskela, Tobaben and Honkela 2023)"
 
     @property
@@ -231,14 +227,6 @@ class WorstCaseFilter(SumFilter[Any]):
     def spent_words(self) -> str:
         """The worst case, in the measure of the filter of each unit."""
         return self.each._changed(spent=self.spent).spent_words
-
-
-class WorstCaseGDPFilter(WorstCaseFilter):
-    """The worst case under a budget in Gaussian differential privacy."""
-
-
-class WorstCaseZCDPFilter(WorstCaseFilter):
-    """The worst case under a budget in zero-concentrated differential privacy."""
 
 
 def worst_case_filter(filter_: object) -> WorstCaseFilter:
@@ -267,7 +255,7 @@ def worst_case_filter(filter_: object) -> WorstCaseFilter:
     Fraction(1, 1)
     """
     if isinstance(filter_, GDPFilter | ZCDPFilter):
-        new = object.__new__(WorstCaseGDPFilter if isinstance(filter_, GDPFilter) else WorstCaseZCDPFilter)
+        new = object.__new__(WorstCaseFilter)
         new._set(each=filter_)
         return new._started()
     raise InvalidValueError(

@@ -112,7 +112,6 @@ class _WithDelta(EpsilonLoss):
 
     @property
     def delta(self) -> Fraction:
-        """Weight of the bad part."""
         return self.parts[1]
 
 
@@ -256,13 +255,6 @@ class Repeated(EpsilonLoss):
         return new
 
     def like(self, other: object) -> bool:
-        """Whether `other` is the loss of as many mechanisms of the same kind.
-
-        Parameters
-        ----------
-        other : Loss
-            Another loss.
-        """
         return type(other) is Repeated and (other.count, other.of_kind) == (self.count, self.of_kind)
 
     def format(self, *, up: bool, with_delta: bool = False, digits: int | None = None) -> str:

@@ -39,7 +39,6 @@ class GaussianLoss(Loss):
 
     @property
     def delta(self) -> Fraction:
-        """Weight of the bad part."""
         return self.parts[1]
 
     @property
@@ -232,7 +231,6 @@ class ZCDP(Loss):
 
     @property
     def delta(self) -> Fraction:
-        """Weight of the bad part."""
         return self.parts[1]
 
     @property

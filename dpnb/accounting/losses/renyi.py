@@ -72,7 +72,6 @@ class RDP(Loss):
 
     @property
     def delta(self) -> Fraction:
-        """Weight of the bad part."""
         return self.parts[-1]
 
     @property

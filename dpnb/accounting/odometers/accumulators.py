@@ -20,13 +20,20 @@ from dpnb.accounting.exact import (
     binary_up,
     decimal_sqrt_up,
     decimal_up,
+    display_up,
     failure_probability,
     log_inverse,
     order_in_doubles,
     positive,
 )
 from dpnb.accounting.losses import GDP, RDP, ZCDP, ApproxDP, Loss, PureGDP
-from dpnb.accounting.odometers.protocol import Odometer, OdometerKind, accumulator_statement, intrinsic_time, order_text
+from dpnb.accounting.odometers.protocol import (
+    INSIDE_EVERY_BUDGET,
+    Odometer,
+    OdometerKind,
+    intrinsic_time,
+    order_text,
+)
 from dpnb.accounting.odometers.sums import renyi_loss
 from dpnb.errors import ConversionError
 
@@ -39,7 +46,6 @@ class Accumulator(Odometer):
 
     @property
     def kind(self) -> OdometerKind:
-        """``"accumulator"``."""
         return "accumulator"
 
     @property
@@ -58,15 +64,15 @@ class Accumulator(Odometer):
         raise NotImplementedError
 
     def statement(self) -> str:
-        """The reading in words; all numbers are rounded in the safe direction.
-
-        Examples
-        --------
-        >>> from dpnb.accounting import GDP, GDPAccumulator
-        >>> print(GDPAccumulator().step(GDP(mu="0.5")).statement())
-        Everything so far is inside every budget of mu-GDP that was fixed beforehand and whose mu is at least 0.5.
-        """
-        return accumulator_statement(self.bound, self.budget, self.measure)
+        bound, measure = self.bound, "rho" if self.measure == "rdp" else self.measure
+        if bound == 0:
+            return INSIDE_EVERY_BUDGET
+        if bound == math.inf:
+            return f"No budget of {self.budget} is known to contain everything so far."
+        return (
+            f"Everything so far is inside every budget of {self.budget} that was fixed beforehand and whose {measure} "
+            f"is at least {display_up(bound)}."
+        )
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -153,6 +159,7 @@ class ZCDPAccumulator(Accumulator):
     """
 
     measure: ClassVar[str] = "rho"
+    budget = "rho-zCDP"
     rho: Fraction
 
     def __init__(self) -> None:
@@ -162,11 +169,6 @@ class ZCDPAccumulator(Accumulator):
     def bound(self) -> float:
         """The sum of rho, rounded up."""
         return decimal_up(self.rho)
-
-    @property
-    def budget(self) -> str:
-        """rho-zCDP."""
-        return "rho-zCDP"
 
     def truncated_guarantee(self, threshold: Fraction) -> ZCDP:
         return ZCDP.of(threshold, _ZERO)
@@ -192,10 +194,6 @@ class RenyiAccumulator(Accumulator):
 
     def truncated_guarantee(self, threshold: Fraction) -> RDP:
         return RDP({self.order: threshold})
-
-    def statement(self) -> str:
-        """The reading in words; all numbers are rounded in the safe direction."""
-        return accumulator_statement(self.bound, self.budget, "rho")
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -256,6 +254,7 @@ class GDPAccumulator(Accumulator):
     """
 
     measure: ClassVar[str] = "mu"
+    budget = "mu-GDP"
     mu_squared: Fraction
 
     def __init__(self) -> None:
@@ -265,11 +264,6 @@ class GDPAccumulator(Accumulator):
     def bound(self) -> float:
         """The current mu, rounded up; exact if it is the shortest decimal of a double."""
         return decimal_sqrt_up(self.mu_squared)
-
-    @property
-    def budget(self) -> str:
-        """mu-GDP."""
-        return "mu-GDP"
 
     def truncated_guarantee(self, threshold: Fraction) -> GDP:
         return GDP(threshold)

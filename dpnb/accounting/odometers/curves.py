@@ -1,6 +1,7 @@
-"""Odometers of Gaussian releases: their bound is a curve of V.
+"""Time-uniform odometers whose bound is a curve of V.
 
-The odometer of the noisy values of Gaussian releases, up to a V that was fixed beforehand.
+Why a curve of V is a bound at all moments is in :mod:`dpnb.accounting.odometers`.  The reflection odometer has another
+proof: it is about the noisy values of Gaussian releases, up to a V that was fixed beforehand.
 
 Claim.  Let every release add normal noise, let mu_n of release n be known before it, and let V = mu_1^2 + mu_2^2 + ...
 never exceed the horizon T, which is fixed beforehand.  Then with a = sqrt(T) Q^-1(delta/2), Q(x) = P(N(0, 1) > x), the
@@ -353,18 +354,6 @@ class ReflectionOdometer(IntrinsicTimeOdometer):
         self._set(horizon=positive(horizon, name="horizon"))
 
     def step(self, loss: Loss) -> ReflectionOdometer:
-        """The odometer after a Gaussian release; see `Odometer.step`.
-
-        Parameters
-        ----------
-        loss : Loss
-            The loss of one release.
-
-        Raises
-        ------
-        ConversionError
-            It is not the loss of normal noise, or has a delta.
-        """
         if not is_gaussian(loss) or loss.delta:
             raise ConversionError(
                 f"loss: this odometer counts the noisy values of Gaussian releases, got {loss!r}; use FilterOdometer "

@@ -28,49 +28,12 @@ from dpnb.accounting.losses.epsilon import is_range
 from dpnb.copying import safe_repr
 from dpnb.errors import ConversionError, InvalidValueError
 
+_ZERO = Fraction(0)
 _NOTHING = "Nothing has been released that costs anything, so "
+INSIDE_EVERY_BUDGET = f"{_NOTHING}everything so far is inside every budget."
+"""The sentence of an accumulator of nothing."""
 
-
-def time_uniform_statement(bound: float, failure: Fraction, *, what: str, costs_nothing: bool, overspent: bool) -> str:
-    """The sentence of a time-uniform odometer, whose bound is in nats.
-
-    `failure` is the chance that the sentence is wrong at any moment.  `costs_nothing` says that no loss above 0 was
-    counted, and `overspent` that the losses' deltas exceed the slack.  `what` is the loss that is bounded: that of the
-    answers, or of a view that determines them.
-    """
-    if costs_nothing:
-        return f"{_NOTHING}the privacy loss so far is 0."
-    if overspent:
-        return "The deltas so far are more than was set aside for them, so no number bounds the privacy loss."
-    if bound == math.inf:
-        return "No number is known to bound the privacy loss so far."
-    return (
-        f"With confidence {confidence_text(failure)}, {what} so far is at most {display_up(bound)},"
-        " at whatever moment you look."
-    )
-
-
-def accumulator_statement(bound: float, budget: str, measure: str) -> str:
-    """The sentence of an accumulator.
-
-    `budget` is the kind of budget, for example ``rho-zCDP``, and `measure` the parameter of such a budget that must be
-    at least `bound`.
-    """
-    if bound == 0:
-        return f"{_NOTHING}everything so far is inside every budget."
-    if bound == math.inf:
-        return f"No budget of {budget} is known to contain everything so far."
-    return (
-        f"Everything so far is inside every budget of {budget} that was fixed beforehand and whose {measure} is"
-        f" at least {display_up(bound)}."
-    )
-
-
-def spent_statement(spent: str, kind: str) -> str:
-    """The sentence for the spending of a filter: `spent` is the loss in words, or empty if nothing is spent."""
-    if not spent:
-        return f"{_NOTHING}everything so far is inside every budget."
-    return f"Everything so far is inside every budget of {kind} that was fixed beforehand and is at least {spent}."
+OdometerKind = Literal["time-uniform", "accumulator"]
 
 
 def order_text(order: Fraction) -> str:
@@ -91,9 +54,6 @@ def confidence_text(failure: Fraction) -> str:
             return f"1 - {(Decimal(failure.numerator) / Decimal(failure.denominator)).normalize():g}"
     units = math.floor(100 * (1 - failure) * 10**places)
     return f"{Decimal(units).scaleb(-places).normalize():f}%"
-
-
-OdometerKind = Literal["time-uniform", "accumulator"]
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -166,6 +126,9 @@ class Odometer(Frozen):
         >>> from dpnb.accounting import GDP, MixtureOdometer
         >>> print(MixtureOdometer.tuned(v=1, delta=1e-6).step(GDP(mu=1)).statement())
         With confidence 99.9999%, the privacy loss so far is at most 6.038, at whatever moment you look.
+        >>> from dpnb.accounting import GDPAccumulator
+        >>> print(GDPAccumulator().step(GDP(mu="0.5")).statement())
+        Everything so far is inside every budget of mu-GDP that was fixed beforehand and whose mu is at least 0.5.
         """
         raise NotImplementedError
 
@@ -182,9 +145,6 @@ class Odometer(Frozen):
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in shown)})"
 
 
-_ZERO = Fraction(0)
-
-
 @dataclass(frozen=True, init=False, repr=False)
 class TimeUniformOdometer(Odometer):
     """Base class of the time-uniform odometers."""
@@ -199,7 +159,6 @@ class TimeUniformOdometer(Odometer):
 
     @property
     def kind(self) -> OdometerKind:
-        """``"time-uniform"``."""
         return "time-uniform"
 
     @property
@@ -221,12 +180,17 @@ class TimeUniformOdometer(Odometer):
 
     def statement(self) -> str:
         bound = self.bound
-        return time_uniform_statement(
-            bound,
-            self.failure,
-            costs_nothing=bound == 0 and not self.deltas,
-            overspent=self.deltas > self.slack,
-            what=self._coins if self.deltas > self.pointwise else self._what,
+        if bound == 0 and not self.deltas:
+            return f"{_NOTHING}the privacy loss so far is 0."
+        if self.deltas > self.slack:
+            return "The deltas so far are more than was set aside for them, so no number bounds the privacy loss."
+        if bound == math.inf:
+            return "No number is known to bound the privacy loss so far."
+        # The loss of the answers, or of a view that determines them.
+        what = self._coins if self.deltas > self.pointwise else self._what
+        return (
+            f"With confidence {confidence_text(self.failure)}, {what} so far is at most {display_up(bound)},"
+            " at whatever moment you look."
         )
 
     def truncated_guarantee(self, threshold: Fraction) -> ApproxDP:

@@ -26,8 +26,12 @@ from dpnb.accounting.exact import (
 from dpnb.accounting.filters import Filter
 from dpnb.accounting.filters.rogers import MAX_DELTA, mean_loss
 from dpnb.accounting.losses import GDP, RDP, Loss
-from dpnb.accounting.odometers.protocol import Odometer, OdometerKind, TimeUniformOdometer, spent_statement
+from dpnb.accounting.odometers.protocol import INSIDE_EVERY_BUDGET, Odometer, OdometerKind, TimeUniformOdometer
 from dpnb.errors import ConversionError, InvalidValueError
+
+_LOG_ROOT_3 = math.log(3) / 2
+# What `mean_loss` returns where no double is large enough.
+_NO_MEAN = sys.float_info.max
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -212,7 +216,6 @@ class SpentAccumulator(Odometer):
 
     @property
     def kind(self) -> OdometerKind:
-        """``"accumulator"``."""
         return "accumulator"
 
     @property
@@ -245,13 +248,13 @@ class SpentAccumulator(Odometer):
         raise ConversionError("accumulator: it shows the spending of a filter; call step() of the filter instead")
 
     def statement(self) -> str:
-        """The reading in words; all numbers are rounded in the safe direction."""
-        return spent_statement(self.words if self.spent else "", type(self.spent).__name__)
-
-
-_LOG_ROOT_3 = math.log(3) / 2
-# What `mean_loss` returns where no double is large enough.
-_NO_MEAN = sys.float_info.max
+        if not self.spent:
+            return INSIDE_EVERY_BUDGET
+        kind = type(self.spent).__name__
+        return (
+            f"Everything so far is inside every budget of {kind} that was fixed beforehand and is at least "
+            f"{self.words}."
+        )
 
 
 @dataclass(frozen=True, init=False, repr=False)
