@@ -92,24 +92,16 @@ RULES: dict[type[Node], Rule] = {
 """The rules of all nodes except columns, whose types are in the schema."""
 
 
-def dtype_of(
-    node: Expression, schema: Schema, inner: Sequence[Dtype] | None = None, known: dict[int, Dtype] | None = None
-) -> Dtype:
+def dtype_of(node: Expression, schema: Schema, inner: Sequence[Dtype] | None = None) -> Dtype:
     """The type of an expression, whose arguments may have known types; raises if it is not defined for every row.
 
-    A constant or bound must be 0, or between `MIN_MAGNITUDE` and `MAX_MAGNITUDE` in absolute value.  `known` has the
-    types of parts of an outer expression, by their ids: a product may use the same long sum several times.
+    A constant or bound must be 0, or between `MIN_MAGNITUDE` and `MAX_MAGNITUDE` in absolute value.
     """
     if isinstance(node, Column):
         kind = _column(node.name, schema)
     else:
-        if inner is None:
-            known, parts = {} if known is None else known, arguments(node)
-            for part in parts:
-                if id(part) not in known:
-                    known[id(part)] = dtype_of(part, schema, known=known)
-            inner = [known[id(part)] for part in parts]
-        kind = RULES[type(node)].kind(node, *inner)
+        given = [dtype_of(argument, schema) for argument in arguments(node)] if inner is None else inner
+        kind = RULES[type(node)].kind(node, *given)
     if isinstance(kind, Numeric) and not (has_allowed_magnitude(kind.low) and has_allowed_magnitude(kind.high)):
         refuse(
             node,
