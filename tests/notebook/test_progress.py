@@ -12,7 +12,7 @@ import pytest
 from nbclient import NotebookClient
 
 from dpnb._core.execution import executor
-from dpnb.notebook import cell_output as progress_line
+from dpnb.notebook import cell_output
 from dpnb.progress import Stage
 from kernel_pool.forked_kernels import forking_here
 from waiting import LIMIT
@@ -24,7 +24,7 @@ class Shown:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.texts: list[str] = []
         self.displayed = 0
-        monkeypatch.setattr(progress_line, "display", self._display)
+        monkeypatch.setattr("IPython.display.display", self._display)
 
     def _display(self, shown: dict[str, str], **_: Any) -> Shown:
         self.displayed += 1
@@ -37,7 +37,7 @@ class Shown:
 
 def test_a_line_is_shown_once_and_then_updated_in_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = Shown(monkeypatch)
-    line = progress_line.begin_line()
+    line = cell_output.begin_line()
     for number in range(10):
         line(f"step {number}", False)
     line("the end", True)
@@ -47,15 +47,15 @@ def test_a_line_is_shown_once_and_then_updated_in_its_place(monkeypatch: pytest.
 
 def test_of_a_line_that_was_never_shown_nothing_is_displayed(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = Shown(monkeypatch)
-    progress_line.begin_line()("", True)
+    cell_output.begin_line()("", True)
     assert shown.displayed == 0
 
 
 def test_a_widget_that_asks_shows_its_own_line(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = Shown(monkeypatch)
     told: list[tuple[str, bool]] = []
-    with progress_line.shown_by(lambda: lambda text, done: told.append((text, done))):
-        progress_line.begin_line()("adding up rows, 1 s", False)
+    with cell_output.shown_by(lambda: lambda text, done: told.append((text, done))):
+        cell_output.begin_line()("adding up rows, 1 s", False)
     assert told == [("adding up rows, 1 s", False)]
     assert shown.displayed == 0
 

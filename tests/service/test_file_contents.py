@@ -287,14 +287,14 @@ def test_equal_files_of_two_ledgers_have_different_digests(tmp_path: Path) -> No
 def test_a_file_that_is_replaced_while_it_is_read_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     as_csv(ROWS, tmp_path / "people.csv")
     as_csv(CHANGED, tmp_path / "new.csv")
-    read = text_file.opened
+    read = text_file._opened
 
     def late(file: Path) -> Any:
         os.replace(tmp_path / "new.csv", file)
         return read(file)
 
     with monkeypatch.context() as changed:
-        changed.setattr(text_file, "opened", late)
+        changed.setattr(text_file, "_opened", late)
         with pytest.raises(SchemaError, match="must not change while it is read"):
             served(tmp_path)
     served(tmp_path)

@@ -16,7 +16,7 @@ import pytest
 import dpnb
 from dpnb._request import Release
 from dpnb._target import Target
-from dpnb.interactive.sub_session import partition_request
+from dpnb.interactive.sub_session import level_by, partition_request
 from dpnb.service.configuration.settings import Limits
 from dpnb.service.limits import CHARGED, MB, NOT_CHARGED, StoredRows
 from dpnb.service.served import Rules
@@ -35,7 +35,7 @@ def opened(folder: Path) -> dpnb.Session:
 
 def launch(served: Served, number: int) -> bytes:
     """A free partition of many parts."""
-    request = partition_request(served.session._core, "k", f"n{number}", "", 1)
+    request = partition_request(served.session._core, level_by("k"), f"n{number}", "", 1)
     return served.body(f"l{number}", request.stored)
 
 
