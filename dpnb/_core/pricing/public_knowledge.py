@@ -245,10 +245,12 @@ Known = Callable[[Plan], tuple[LinearQuery, CombinedObservations] | None]
 
 def rows_needed(plan: Plan, view: AnyView) -> Single | None:
     """The aggregation whose error depends on a number of rows, if that number is all it depends on."""
-    shown: list[tuple[Measured, AnyView]] = [(statistic_of(plan.aggregation), view)]
+    shown: list[tuple[Measured, AnyView]] = [(plan.aggregation, view)]
     if isinstance(view, ColumnsView):
         parts = weighted_parts(plan.aggregation)
         shown = [(parts[named.part][0], named.view) for named in view.columns]
+    elif isinstance(plan.aggregation, JointAggregation):
+        shown = [(statistic_of(plan.aggregation), view)]
     for aggregation, single in shown:
         if isinstance(aggregation, JointAggregation | Discovery):
             continue
