@@ -25,6 +25,6 @@ def doctest_namespace() -> dict[str, Any]:
 def pytest_collect_file(file_path: Path) -> Iterator[None]:
     """Of the tests, look only at files with a prompt; each process would import and search the hundreds of others."""
     found: list[pytest.Collector] = yield
-    if PACKAGE in file_path.parents or ">>> " in file_path.read_text("utf-8"):
+    if PACKAGE in file_path.parents or file_path.suffix != ".py" or ">>> " in file_path.read_text("utf-8"):
         return found
     return [collector for collector in found if not isinstance(collector, DoctestModule)]

@@ -250,7 +250,10 @@ def test_a_published_study_agrees_with_the_published_figures(
 
 def test_a_failing_cell_shows_the_error_that_dpnb_hides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(hidden_errors.LOG, str(tmp_path / "hidden-errors.txt"))
-    cells = ["%load_ext dpnb", "from dpnb._backends import guard; guard.run_guarded(lambda: 1 / 0, 'reading failed')"]
+    cells = [
+        "%load_ext dpnb",
+        "from dpnb._backends.worker_thread import run_guarded; run_guarded(lambda: 1 / 0, 'reading failed')",
+    ]
     path = tmp_path / "failing.ipynb"
     nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells]), path)
     with pytest.raises(nbclient.exceptions.CellExecutionError, match="reading failed") as caught:
