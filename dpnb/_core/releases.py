@@ -45,13 +45,13 @@ from dpnb.errors import PlanError, RequestError
 from dpnb.ledger import Charge
 from dpnb.progress import Stage, at, work
 from dpnb.results.answer import Answer
+from dpnb.results.bounds import BoundsAnswer
 from dpnb.results.estimates.expected import requested_in_rank
 from dpnb.results.estimates.linear import RegressionNumbers
 from dpnb.results.estimates.noisy import Cells, IntervalArrays
 from dpnb.results.estimates.outputs import TableLayout, dates_of
 from dpnb.results.preview import Amounts, Preview, Previews
 from dpnb.results.regression import RegressionAnswer
-from dpnb.results.selection import BoundsAnswer
 from dpnb.results.table_one import TableOne
 
 # --- releases of one session ------------------------------------------------------------------------------------------

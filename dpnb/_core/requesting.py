@@ -17,9 +17,9 @@ from dpnb._core.accountant.budget_request import (
     query_digest,
     request_details,
 )
+from dpnb._core.accountant.cap import NOTHING
 from dpnb._core.accountant.grant import Grant
 from dpnb._core.accountant.granting import MAX_WHY, whole_of
-from dpnb._core.accountant.limit import NOTHING
 from dpnb._core.core import SessionCore
 from dpnb._core.pricing.previews import preview
 from dpnb._plan.plan import MAX_WORDS, shortened_words

@@ -1,4 +1,4 @@
-"""Individual accounting: what each unit has paid, kept in memory and rebuilt from ledger and table.
+"""Individual accounting: what each unit has paid, computed again from ledger and table by the first query.
 
 A query charges unit u what it could reveal about u alone, ||v(u)||^2/sigma^2 as mu squared, where v(u) is the vector
 that u adds; a unit that cannot pay is excluded, or its vector is scaled down to what it can pay for (Feldman and Zrnic

@@ -1,4 +1,4 @@
-"""Columns of a source as a data frame in which no value depends on another, and which values are missing.  Reads rows.
+"""Columns of sources other than CSV as a data frame in which no value depends on another.  Reads rows.
 
 Types that a source declares are kept, and a session refuses one that cannot match the schema.  Where each value has a
 type of its own, as in a worksheet, a column has Python objects, which are read one by one.

@@ -1,4 +1,4 @@
-"""How a field of a CSV file is read, which no other row changes, and how such a file is probably written.  Reads rows.
+"""How a field of a CSV file is read, also if it is missing, and how the file is probably written.  Reads rows.
 
 A reader that infers the type of a column from its values lets one row change what all others count as.  So a field
 stays the text that it is; the schema says what it counts as.  A record is one physical line, whatever its quotation

@@ -15,8 +15,8 @@ from typing import Any
 from dpnb._core.accountant import grant as grants
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.budget_request import BudgetRequest, Decision, actor_of
+from dpnb._core.accountant.cap import NOTHING
 from dpnb._core.accountant.grant import Cap, Grant, amount_from_json
-from dpnb._core.accountant.limit import NOTHING
 from dpnb._core.accountant.parameters import parameters_of
 from dpnb._core.accountant.tree import PARTITION, SUB_SESSION, Launch
 from dpnb._core.history.log import ROWS_PER_QUERY

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dpnb._core.accountant.limit import NOTHING, left_of
+from dpnb._core.accountant.cap import NOTHING, left_of
 from dpnb._core.accountant.parameters import stored_parameters
 from dpnb._core.accountant.tree import Launch
 from dpnb._core.pricing.pricer import cell_subset

@@ -1,4 +1,4 @@
-"""A view split into groups, the queries of ``agg``, and the column that identifies the privacy unit."""
+"""A view split into groups, and the queries of ``agg``; of one column, they are in `dpnb.frame.columns`."""
 
 from __future__ import annotations
 

@@ -41,9 +41,9 @@ from dpnb.render.tables import (
 )
 from dpnb.results.answer import Answer
 from dpnb.results.batch import TableWithMargins
+from dpnb.results.bounds import BoundsAnswer
 from dpnb.results.display import to_html, to_latex, to_markdown, to_text
 from dpnb.results.regression import NO_INTERVALS, FitResult
-from dpnb.results.selection import BoundsAnswer
 from dpnb.results.tables.intervals import Comparison
 from dpnb.results.tables.table import UNKNOWN, Estimates
 from dpnb.schema import Bounded

@@ -16,9 +16,9 @@ from itertools import count
 from pathlib import Path
 from typing import IO, Any
 
+from dpnb._core.accountant.cap import Limit
 from dpnb._core.accountant.grant import Grant
 from dpnb._core.accountant.granting import charged_outside
-from dpnb._core.accountant.limit import Limit
 from dpnb._core.accountant.tree import ABOVE_THRESHOLD, BudgetTree
 from dpnb._core.tables import PrivateTables
 from dpnb._sources.formats import read_tables

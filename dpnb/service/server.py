@@ -28,7 +28,7 @@ from dpnb.service.access.identities import HubIdentities
 from dpnb.service.access.tokens import TokenStore, now, read_tokens
 from dpnb.service.app import Service
 from dpnb.service.cockpit.app import Cockpit
-from dpnb.service.cockpit.page import Origins
+from dpnb.service.cockpit.protections import Origins
 from dpnb.service.configuration.ports import Listening, PortAddress, listen
 from dpnb.service.configuration.settings import Settings, TableSettings, read_settings
 from dpnb.service.monitoring import Metrics, log, set_up_log

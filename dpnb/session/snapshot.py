@@ -1,4 +1,4 @@
-"""A snapshot of a session, from which text, static HTML, live gauges and panel are rendered.
+"""A snapshot of a session, also of its log, from which text, static HTML, live gauges and panel are rendered.
 
 It is computed from schema, plan, budget and ledger.  Nothing in it is computed from rows except released values: the
 existence of an answer and the width of its intervals.

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 import dpnb
 from dpnb._core.accountant import granting
 from dpnb._core.accountant.accountant import Accountant
+from dpnb._core.accountant.cap import Limit
 from dpnb._core.accountant.grant import Mode
 from dpnb._core.accountant.granting import grant, move_cap, restore, revoke, share_of, whole_of
-from dpnb._core.accountant.limit import Limit
 from dpnb._core.accountant.tree import BudgetTree
 from dpnb.accounting.filters import GDPFilter
 from dpnb.accounting.guarantee import make_guarantee

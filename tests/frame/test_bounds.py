@@ -15,7 +15,7 @@ import dpnb
 from dpnb._plan.constants import bounds_grid
 from dpnb.errors import PlanError, RequestError
 from dpnb.ledger import MEMORY
-from dpnb.results.selection import BoundsAnswer
+from dpnb.results.bounds import BoundsAnswer
 from dpnb.schema import MAX_MAGNITUDE, MIN_MAGNITUDE, has_allowed_magnitude
 
 WIDE = {"wage": dpnb.Bounded(-1e9, 1e9), "k": dpnb.Bounded(-1000, 1000, integer=True), "g": dpnb.Categories(["a", "b"])}

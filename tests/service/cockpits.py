@@ -14,7 +14,7 @@ from dpnb._protocol.curation import ServiceState
 from dpnb.service.access.tokens import Role
 from dpnb.service.cockpit import page
 from dpnb.service.cockpit.app import Cockpit
-from dpnb.service.cockpit.page import Origins
+from dpnb.service.cockpit.protections import Origins
 from service.served import Served, run_served
 
 ORIGIN = "http://localhost:8444"

@@ -26,7 +26,7 @@ from dpnb.service.cockpit import app
 from dpnb.service.cockpit import page as logins
 from dpnb.service.cockpit import page as protections
 from dpnb.service.cockpit.app import Cockpit
-from dpnb.service.cockpit.page import POLICY, Logins, Origins
+from dpnb.service.cockpit.protections import POLICY, Logins, Origins
 from dpnb.service.configuration.parts import AmountSettings, DivisionSettings, PartSettings
 from dpnb.service.curation import rows as log_rows
 from dpnb.service.limits import FAILURES_PER_MINUTE

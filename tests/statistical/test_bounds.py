@@ -14,8 +14,8 @@ from scipy import stats
 
 import dpnb
 from dpnb.ledger import MEMORY
+from dpnb.results.bounds import EVENTS_PER_BIN, BoundsAnswer
 from dpnb.results.estimates.noisy import IntervalArrays
-from dpnb.results.selection import EVENTS_PER_BIN, BoundsAnswer
 
 pytestmark = pytest.mark.statistical
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property, partial
 
+from dpnb._core.accountant.cap import Limit, binding_limit, limit_of, within_limits
 from dpnb._core.accountant.comparison import AccountantState, ChargeBatch, FilterComparison, partition_cost
 from dpnb._core.accountant.grant import Grant
-from dpnb._core.accountant.limit import Limit, binding_limit, limit_of, within_limits
 from dpnb._core.accountant.parameters import (
     computed_parameters,
     parameters_of,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from dpnb._core.accountant.accountant import Accountant
-from dpnb._core.accountant.limit import left_of
+from dpnb._core.accountant.cap import left_of
 from dpnb.accounting.exact import decimal_down, decimal_sqrt_down, decimal_up, display_down, display_up
 from dpnb.accounting.losses import GDP, Loss
 from dpnb.errors import BudgetExceeded, ConversionError, CostIncreased, LedgerError, RequestError

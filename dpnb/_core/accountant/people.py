@@ -18,9 +18,9 @@ from typing import Any
 
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.budget_request import BudgetRequest
+from dpnb._core.accountant.cap import Limit
 from dpnb._core.accountant.grant import HAND_OVER, LEDGER_RESTORED, REMOVE, TAKE_OVER, Grant
 from dpnb._core.accountant.granting import MAX_WHY, unreserved, whole_of, write_act, write_part
-from dpnb._core.accountant.limit import Limit
 from dpnb.accounting.losses import PureGDP
 from dpnb.errors import InvalidValueError
 from dpnb.ledger import node_of

@@ -1,4 +1,4 @@
-"""What the log shows of a row of the ledger: the request, its cost and its answer in words.
+"""A row of the ledger in words: its request, its answer, and a loss as an amount or as a share of a budget.
 
 The words of an answer are a function of request and released values.  They are stored with the answer, and the
 audit computes them again.

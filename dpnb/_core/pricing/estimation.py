@@ -39,6 +39,7 @@ from dpnb.accounting.truncated_normal import alpha_of_each
 from dpnb.mechanisms.measurement import Measurement
 from dpnb.mechanisms.selection import least_named
 from dpnb.render.numbers import date_with_interval, describe_error, number_with_interval
+from dpnb.results.bounds import EVENTS_PER_BIN
 from dpnb.results.estimates import IntervalArrays, estimate
 from dpnb.results.estimates.estimate import GIVEN, named_groups
 from dpnb.results.estimates.least_squares import LeastSquares
@@ -48,7 +49,6 @@ from dpnb.results.estimates.outputs import TableLayout, dates_of, outputs_of, ta
 from dpnb.results.estimates.population import SamplingError, population, sampled_as
 from dpnb.results.estimates.quantiles import RANK_MARGIN, rank_scale
 from dpnb.results.observations import FIRST_OBSERVATION_ALPHA, CombinedObservations, Floats, radius_of
-from dpnb.results.selection import EVENTS_PER_BIN
 from dpnb.schema import Categories, Key, Schema
 from dpnb.times import UTC_TIME
 

@@ -1,4 +1,4 @@
-"""The filters of (approximate) zero-concentrated and Renyi differential privacy.
+"""The filters of (approximate) zCDP, which is zero-concentrated differential privacy, and of Renyi privacy.
 
 Claim.  Let release m, given the past, be delta_m-approximate Renyi DP with losses rho_m(a) at the orders a, all of them
 chosen from the past, and let the sum of the deltas never exceed delta and, at each order, the sum of the losses never

@@ -1,4 +1,4 @@
-"""Aggregations of a column, also with weights."""
+"""Aggregations of a column: count, sum, mean, median, quantile, std and others, also with weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Groups by their keys, and bins of numbers or dates between public edges.
+"""Groups by their keys; bins of numbers or dates between public edges, their histograms, and `find_bounds`.
 
 A histogram is a query, whose answer can be drawn; other figures would draw rows.
 """
@@ -37,8 +37,8 @@ from dpnb.frame.compatibility.unsupported import UnsupportedOperations
 from dpnb.frame.view import TableView
 from dpnb.query.batch import MarginsQuery
 from dpnb.query.query import Query
+from dpnb.results.bounds import BoundsAnswer
 from dpnb.results.preview import PreviewTarget
-from dpnb.results.selection import BoundsAnswer
 from dpnb.schema import Key, Schema, encodable, plain, whole_number
 
 

@@ -1,4 +1,4 @@
-"""Quantiles of a noisy tree.
+"""Quantiles, such as the median, of a noisy tree.
 
 Every level of the tree counts the same rows at another resolution, with independent noise of one scale s.  The best
 linear unbiased estimate of the leaves (Hay et al. 2010, *Boosting the accuracy of differentially private histograms

@@ -1,4 +1,4 @@
-"""The routes of the cockpit.
+"""The routes of the cockpit; `dpnb.service.cockpit.protections` says which requests reach them.
 
 The document, its script and its style say nothing about the service and need no login.  Everything else is below
 ``/api/`` and needs the cookie of a login and the second value; see `protections`.  The figures for Prometheus are at
@@ -28,7 +28,8 @@ from dpnb.errors import DpnbError
 from dpnb.ledger import node_of
 from dpnb.service.access.tokens import AUDITORS, CURATORS, MONITORS, Identity, Role, StoredToken
 from dpnb.service.app import Service
-from dpnb.service.cockpit.page import DOCUMENT, LIFETIME, Live, Logins, NewLogin, Origins, Protected, read_static
+from dpnb.service.cockpit.page import DOCUMENT, Live, read_static
+from dpnb.service.cockpit.protections import LIFETIME, Logins, NewLogin, Origins, Protected
 from dpnb.service.cockpit.records import Audits, records
 from dpnb.service.curation.acts import (
     LONGER,

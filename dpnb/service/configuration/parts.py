@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_args
 
 from dpnb._core.accountant.accountant import Accountant
+from dpnb._core.accountant.cap import left_of
 from dpnb._core.accountant.grant import SETTINGS_ACTOR, Grant, Mode
 from dpnb._core.accountant.granting import (
     follow_settings,
@@ -21,7 +22,6 @@ from dpnb._core.accountant.granting import (
     unreserved,
     whole_of,
 )
-from dpnb._core.accountant.limit import left_of
 from dpnb.accounting.exact import exact
 from dpnb.accounting.losses import PureGDP
 from dpnb.errors import DpnbError, InvalidValueError

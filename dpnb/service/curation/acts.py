@@ -14,9 +14,9 @@ import msgspec
 from msgspec.structs import asdict
 
 from dpnb._core.accountant.accountant import Accountant
+from dpnb._core.accountant.cap import NOTHING
 from dpnb._core.accountant.grant import Grant
 from dpnb._core.accountant.granting import freeze, move_cap, restore, revoke, unfreeze, whole_of, write_act
-from dpnb._core.accountant.limit import NOTHING
 from dpnb._core.accountant.people import add_analyst, approve, decline, hand_over, remove_analyst
 from dpnb.accounting.losses import PureGDP
 from dpnb.errors import InvalidValueError, printable

@@ -14,9 +14,9 @@ import msgspec
 
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.budget_request import BudgetRequest
+from dpnb._core.accountant.cap import left_of
 from dpnb._core.accountant.grant import Grant
 from dpnb._core.accountant.granting import whole_of
-from dpnb._core.accountant.limit import left_of
 from dpnb._core.accountant.people import free_share, used_nodes
 from dpnb._core.accountant.tree import BudgetTree
 from dpnb._protocol.curation import (

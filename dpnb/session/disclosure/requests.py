@@ -10,8 +10,8 @@ from functools import partial
 from typing import cast
 
 from dpnb._core.accountant.accountant import Accountant
+from dpnb._core.accountant.cap import Limit
 from dpnb._core.accountant.grant import HAND_OVER, REMOVE, TAKE_OVER, Grant
-from dpnb._core.accountant.limit import Limit
 from dpnb._core.accountant.tree import SUB_SESSION, BudgetTree
 from dpnb._core.core import SessionCore
 from dpnb._core.history.log import charged_mu, gdp_of

@@ -1,4 +1,4 @@
-"""The SQL of expressions of Ibis, written so that no content of a row is an error.
+"""The SQL of expressions of Ibis, written so that no row is an error: what databases have in common.
 
 Databases raise at a division by zero, at a number that is too large or too small, or at one that fits no integer, and
 an error after a charge is an answer without noise.  So every operation is written by a method of `GuardedSql`, or of

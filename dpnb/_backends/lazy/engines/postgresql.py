@@ -1,4 +1,4 @@
-"""The engine PostgreSQL: its connection, and how it computes without an error."""
+"""The engine PostgreSQL: its connection, and its SQL of divisions, powers and others, which no row makes fail."""
 
 from __future__ import annotations
 
