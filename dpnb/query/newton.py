@@ -1,8 +1,8 @@
 """A logistic or Poisson regression by noisy Newton steps, each an ordinary release, that can be previewed and released.
 
-Number of steps and shares of the charge are fixed beforehand (`dpnb.results.newton`), so the whole cost is known before
-the first charge.  A step is the release of sums at the coefficients that follow from the earlier steps: the same
-arguments lead to the same requests, whose recorded answers are free.
+Number of steps and shares of the charge are fixed beforehand (`dpnb.results.estimates.newton`), so the whole cost is
+known before the first charge.  A step is the release of sums at the coefficients that follow from the earlier steps:
+the same arguments lead to the same requests, whose recorded answers are free.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from dpnb.query.regression import divided, forecast_of, losses_of, total_of
 from dpnb.render.numbers import format_cost
 from dpnb.results.display import Explanation
 from dpnb.results.estimates.linear import CENSUS, CLUSTERED, ROBUST, RegressionNumbers, RegressionTerm
-from dpnb.results.newton import (
+from dpnb.results.estimates.newton import (
     INFORMATION,
     LAST_INFORMATION,
     LAST_PRODUCTS,

@@ -31,8 +31,7 @@ from dpnb.results.answer import Answer
 from dpnb.results.estimates.estimate import estimate
 from dpnb.results.estimates.least_squares import Matrix
 from dpnb.results.estimates.linear import RegressionNumbers, RegressionTerm
-from dpnb.results.estimates.noisy import Cells, IntervalArrays
-from dpnb.results.newton import (
+from dpnb.results.estimates.newton import (
     LAST_SCORE,
     LEAST_MULTIPLE,
     SCORE,
@@ -47,6 +46,7 @@ from dpnb.results.newton import (
     row_count,
     to_columns,
 )
+from dpnb.results.estimates.noisy import Cells, IntervalArrays
 from dpnb.results.preview import CountNeeded, Preview
 from dpnb.schema import Schema
 

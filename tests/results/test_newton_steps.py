@@ -10,8 +10,8 @@ import pytest
 
 from dpnb._plan.measurements import Family
 from dpnb._plan.regression import LARGEST, MIN_SLOPE, RegressionDesign
-from dpnb.results import newton
-from dpnb.results.newton import StepSums, covariance, first_coefficients, linear_start, newton_step
+from dpnb.results.estimates import newton
+from dpnb.results.estimates.newton import StepSums, covariance, first_coefficients, linear_start, newton_step
 
 FAMILIES: list[Family] = ["logistic", "poisson"]
 

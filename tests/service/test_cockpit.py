@@ -22,9 +22,7 @@ from dpnb.curator.disclosure import verify
 from dpnb.ledger import Ledger
 from dpnb.service.access import tokens
 from dpnb.service.access.tokens import Role, new_token, revoke_tokens
-from dpnb.service.cockpit import app
-from dpnb.service.cockpit import page as logins
-from dpnb.service.cockpit import page as protections
+from dpnb.service.cockpit import app, protections
 from dpnb.service.cockpit.app import Cockpit
 from dpnb.service.cockpit.protections import POLICY, Logins, Origins
 from dpnb.service.configuration.parts import AmountSettings, DivisionSettings, PartSettings
@@ -108,7 +106,7 @@ def test_every_route_needs_both_values(tmp_path: Path) -> None:
 
 def test_a_cookie_alone_would_read_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Control of the above."""
-    monkeypatch.setattr(logins.hmac, "compare_digest", lambda one, other: len(one) == len(other))
+    monkeypatch.setattr(protections.hmac, "compare_digest", lambda one, other: len(one) == len(other))
 
     async def scenario(opened: Opened) -> None:
         browser = await opened.logged_in()
@@ -155,7 +153,7 @@ def test_a_revoked_token_ends_the_login_and_its_stream(tmp_path: Path) -> None:
 def test_a_login_ends_with_its_time_and_by_logging_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def scenario(opened: Opened) -> None:
         browser = await opened.logged_in()
-        later = tokens.now() + logins.LIFETIME + timedelta(seconds=1)
+        later = tokens.now() + protections.LIFETIME + timedelta(seconds=1)
         with monkeypatch.context() as patch:
             patch.setattr(tokens, "now", lambda: later)
             assert (await browser.get("/api/state")).status_code == 401
@@ -203,7 +201,7 @@ def test_failed_logins_are_limited_and_logged(tmp_path: Path, monkeypatch: pytes
 
 
 def test_the_number_of_logins_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(logins, "MOST_LOGINS", 3)
+    monkeypatch.setattr(protections, "MOST_LOGINS", 3)
     token = new_token(tmp_path / "tokens.json", "eve", role="owner")
     held = Logins(tokens.TokenStore(tmp_path / "tokens.json"))
     begun = [held.begin(token) for _ in range(5)]

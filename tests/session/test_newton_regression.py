@@ -17,7 +17,7 @@ from dpnb._plan.measurements import ScoreSums
 from dpnb.errors import BudgetExceeded, NotReleasedError, PlanError, RequestError, UnsupportedError
 from dpnb.ledger import MEMORY
 from dpnb.query import newton
-from dpnb.results.newton import SHARES
+from dpnb.results.estimates.newton import SHARES
 from dpnb.session.snapshot import log_entry
 
 SCHEMA = {

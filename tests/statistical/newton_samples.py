@@ -23,8 +23,7 @@ from dpnb._plan.plan import Plan
 from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb._plan.regression import RegressionDesign, design
 from dpnb.results.estimates.estimate import estimate
-from dpnb.results.estimates.noisy import IntervalArrays
-from dpnb.results.newton import (
+from dpnb.results.estimates.newton import (
     INFORMATION,
     LAST_INFORMATION,
     LAST_PRODUCTS,
@@ -39,6 +38,7 @@ from dpnb.results.newton import (
     linear_start,
     newton_step,
 )
+from dpnb.results.estimates.noisy import IntervalArrays
 from dpnb.schema import Bounded, Categories, Schema
 
 Array = NDArray[np.float64]

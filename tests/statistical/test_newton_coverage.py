@@ -4,7 +4,7 @@ Each coefficient of each setting must be covered in at least as many samples as 
 probability 1 - 1e-7 if its coverage were 93%; there are fewer than a hundred, twice each.  All of them together must be
 within 93 and 97%, with six standard errors, in which the coefficients of a sample count as one number.  Where little is
 known of the squares, for persons with much noise and Poisson regressions of few rows, intervals cover up to 99%: there
-the allowance for their noise is large (`dpnb.results.newton`).
+the allowance for their noise is large (`dpnb.results.estimates.newton`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from scipy.stats import binom, rankdata
 import dpnb
 from dpnb._plan.measurements import Family
 from dpnb.ledger import MEMORY
-from dpnb.results import newton
+from dpnb.results.estimates import newton
 from statistical.newton_samples import Fit, Setting, fits
 from statistical.quick import prepared_once
 

@@ -15,8 +15,8 @@ u adds to the numerator and denominator of a ratio theta = S/N, and M = sum over
   products (`dpnb.results.estimates.least_squares`).
 * Otherwise M is a sum of squares or products of what units add, measured in addition (`dpnb._compile.products`); its
   noise scale is added to it once, since M enters with its root: without that, coverage falls where M is small.
-  For tests less is added, what keeps their level at 5% (`dpnb.results.newton` derives it): with s the noise scale of M
-  and V the whole variance, s itself or ``(1 + z^2)/4 s^2/V``, the smaller one.
+  For tests less is added, what keeps their level at 5% (`dpnb.results.estimates.newton` derives it): with s the noise
+  scale of M and V the whole variance, s itself or ``(1 + z^2)/4 s^2/V``, the smaller one.
 * Where units have up to k rows and M was not measured: by the inequality of Cauchy and Schwarz it is at most k times
   the M of rows taken as units.
 * A sample of a fraction F of the population at random: M is multiplied by 1 - F (Cochran 1977, *Sampling Techniques*,
