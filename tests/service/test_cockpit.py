@@ -205,11 +205,11 @@ def test_the_number_of_logins_is_bounded(tmp_path: Path, monkeypatch: pytest.Mon
     token = new_token(tmp_path / "tokens.json", "eve", role="owner")
     held = Logins(tokens.TokenStore(tmp_path / "tokens.json"))
     begun = [held.begin(token) for _ in range(5)]
-    assert all(isinstance(one, logins.NewLogin) for one in begun)
-    people = [held.person(one.cookie, one.csrf) for one in begun if isinstance(one, logins.NewLogin)]
+    assert all(isinstance(one, protections.NewLogin) for one in begun)
+    people = [held.person(one.cookie, one.csrf) for one in begun if isinstance(one, protections.NewLogin)]
     assert [one is not None for one in people] == [False, False, True, True, True]
     kept = f"{held._logins}"
-    assert not any(one.cookie in kept or one.csrf in kept for one in begun if isinstance(one, logins.NewLogin))
+    assert not any(one.cookie in kept or one.csrf in kept for one in begun if isinstance(one, protections.NewLogin))
     assert token not in kept
 
 
