@@ -27,12 +27,12 @@ serve: set-up-serve  ## set up, then serve the RAND table to a notebook that nev
 docs: set-up-docs  ## set up, then build the documentation into build/docs/html and check its links
 	@$(ENV) $(PY) .ci/docs.py
 
-test: checks pytest  ## set up, then run the checks and the tests; seven minutes
+test: checks pytest  ## set up, then run the checks and the tests; six minutes
 
 # AFTER_TEST=yes leaves out what `make test` has run, also where that chose 25 examples instead of 100, and in dpnb/ all.
 # PART= names one part of the tests below, for machines that share them.
 # All that it needs is set up first, so that one resolve and not two find it.
-test-all: set-up-thorough $(if $(AFTER_TEST),,checks) pytest-all  ## every check and every test; half an hour (AFTER_TEST=, PART=)
+test-all: set-up-thorough $(if $(AFTER_TEST),,checks) pytest-all  ## every check and every test; 22 minutes (AFTER_TEST=, PART=)
 
 checks: set-up-test  ## lint, types, layers and the Lab extension's tests, two at a time
 	@$(MAKE) --no-print-directory -j2 $(if $(filter output-sync,$(.FEATURES)),-O) lint types layers typescript
