@@ -40,10 +40,31 @@ SETTINGS = {
 }
 
 
+def _look_up_once(kind: Any) -> None:
+    """Let Python ask the JVM only once for each class, and for each method of it.
+
+    PySpark asks anew for each column and each literal: a third of all that Python and the JVM say to each other.  For a
+    class that is named without its package the JVM looks in all archives.
+    """
+    asked = kind.__getattr__
+
+    def found(self: Any, name: str) -> Any:
+        value = asked(self, name)
+        if type(value).__name__ in ("JavaClass", "JavaMember"):  # and not a field, whose value may change
+            vars(self)[name] = value
+        return value
+
+    kind.__getattr__ = found
+
+
 def spark(master: str, settings: Mapping[str, str], folder: Path) -> Any:
     """A session of Spark, with these settings too, whose archives are linked into a folder of the test."""
     import pyspark
+    from py4j.java_gateway import JavaClass, JVMView
     from pyspark.sql import SparkSession
+
+    for kind in (JavaClass, JVMView):
+        _look_up_once(kind)
 
     installed, used = Path(pyspark.__file__).parent, folder / "spark" / "jars"
     used.mkdir(parents=True)
