@@ -56,10 +56,22 @@ def _is_switched_on() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def kernels() -> Kernels:
-    found = compiled._compiled()
-    assert found is not None
-    return found
+def compilation() -> compiled._Compilation:
+    """One that has ended, for all tests, after it was started twice."""
+    made = compiled._Compilation()
+    made.start()
+    thread = made.thread
+    assert thread is not None
+    made.start()
+    assert made.thread is thread
+    thread.join()
+    return made
+
+
+@pytest.fixture(scope="module")
+def kernels(compilation: compiled._Compilation) -> Kernels:
+    assert compilation.kernels is not None
+    return compilation.kernels
 
 
 @pytest.fixture
@@ -215,14 +227,10 @@ def test_the_groups_that_exist(with_kernels: Any, unit: PrivacyUnit, by: tuple[A
 
 
 class TestCompilation:
-    def test_it_is_started_once(self) -> None:
-        compilation = compiled._Compilation()
-        compilation.start()
+    def test_it_is_started_once(self, compilation: compiled._Compilation) -> None:
         thread = compilation.thread
-        assert thread is not None
         compilation.start()
         assert compilation.thread is thread
-        thread.join()
         assert compilation.kernels is not None
 
     def test_numbas_own_switch(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -263,36 +271,34 @@ class TestCompilation:
         assert (done.stdout, done.stderr) == ("end\n", "")
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("is_silent", [True, False])
-    def test_no_log_tells_that_something_is_compiled(self, is_silent: bool) -> None:
+    def test_a_fork_waits_for_the_compilation_and_no_log_tells_of_it(self) -> None:
+        """In one process, which compiles once.  At its end is the control: of another compilation the log tells."""
         code = (
-            "import logging; logging.basicConfig(level=logging.DEBUG)\n"
-            "from dpnb._backends.memory import kernels\n"
-            f"if not {is_silent}: kernels.silence_thread = lambda *_: None\n"
-            "kernels.start_compiling()\n"
-            "kernels._compilation.thread.join()\n"
-            "assert kernels.kernels_for() is not None\n"
-            "logging.getLogger('numba.core.ssa').debug('of another thread')\n"
-        )
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-        assert (done.stderr == "DEBUG:numba.core.ssa:of another thread\n") is is_silent
-
-    @pytest.mark.slow
-    def test_a_fork_waits_for_the_compilation(self) -> None:
-        code = (
-            "import os, numpy as np\n"
+            "import logging, os, sys, numpy as np; logging.basicConfig(level=logging.DEBUG)\n"
             "from dpnb._backends.memory import kernels\n"
             "kernels.start_compiling()\n"
             "assert kernels.kernels_for() is None\n"
             "child = os.fork()\n"
             "if child == 0:\n"
+            "    logging.disable()\n"
             "    found = kernels.kernels_for().total(np.ones(3, bool), np.full(3, 5, np.int32))\n"
             "    import numba\n"
             "    os._exit(found != 15 or numba.njit(lambda x: x + 1)(1) != 2)\n"
             "assert os.waitpid(child, 0)[1] == 0\n"
+            "assert kernels.kernels_for() is not None\n"
+            "logging.getLogger('numba.core.ssa').debug('of another thread')\n"
+            "print('control', file=sys.stderr)\n"
+            "kernels.silence_thread, kernels.CELLS = lambda *_: None, kernels.CELLS[:1]\n"
+            "kernels.THREAD = 'not silenced'\n"
+            "control = kernels._Compilation()\n"
+            "control.start()\n"
+            "control.thread.join()\n"
+            "assert control.kernels is not None\n"
         )
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-        assert done.stderr == ""
+        silent, _, control = done.stderr.partition("control\n")
+        assert silent == "DEBUG:numba.core.ssa:of another thread\n"
+        assert "DEBUG:numba" in control
 
 
 def threads_of(rows: int, monkeypatch: pytest.MonkeyPatch, *, depends: bool) -> list[str]:
