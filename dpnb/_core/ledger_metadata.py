@@ -2,7 +2,7 @@
 
 Before its first request a ledger takes whatever a session declares.  Then privacy unit, budget and filter stay.  The
 columns and limits of a version of the table stay once something was requested of it, but columns can be added; a new
-version may have others (`accountant.declaring`).  Budget and filter are added by `Accountant`.
+version may have others (`accountant.later_sessions`).  Budget and filter are added by `Accountant`.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dpnb._core import registry
+from dpnb._core import open_sessions
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.budget_request import (
     MAX_PENDING,
@@ -71,7 +71,7 @@ def request_budget(core: SessionCore, requested: Sequence[Release], why: str) ->
                 query_key="budget request",
                 loss=GDP(0),
                 launch=request_details(priced, total),
-                cell_id=registry.current_cell(),
+                cell_id=open_sessions.current_cell(),
             )
 
 

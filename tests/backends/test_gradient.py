@@ -18,8 +18,8 @@ from dpnb._backends.memory.execute import execute
 from dpnb._backends.memory.per_unit import per_unit_vectors
 from dpnb._backends.memory.prepare.prepared_table import prepare
 from dpnb._compile import linear_query
-from dpnb._compile.explanation import contribution, explanation
 from dpnb._compile.features import CLIP_STEPS
+from dpnb._compile.query_explanation import contribution, explanation
 from dpnb._plan.checks import check_plan
 from dpnb._plan.expressions.nodes import Column, Compare, Literal
 from dpnb._plan.identity import query_key

@@ -27,7 +27,7 @@ from dpnb.service.cockpit.app import Cockpit
 from dpnb.service.cockpit.protections import POLICY, Logins, Origins
 from dpnb.service.configuration.parts import AmountSettings, DivisionSettings, PartSettings
 from dpnb.service.curation import rows as log_rows
-from dpnb.service.limits import FAILURES_PER_MINUTE
+from dpnb.service.quotas import FAILURES_PER_MINUTE
 from service.cockpits import ACTS, FREEZE, LOG, ORIGIN, Browser, Opened, built, run_cockpit
 from service.served import open_people
 from waiting import LIMIT

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import dpnb
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable
-from dpnb._core.accountant import parameters as declaring
+from dpnb._core.accountant import later_sessions as declaring
 from dpnb._core.ledger_metadata import LedgerMetadata
 from dpnb._core.tables import PrivateTables
 from dpnb._core.unit_budgets import IndividualAccounting
