@@ -1,4 +1,4 @@
-"""The metadata of a ledger: written when a session opens, and read by commands that have no session.
+"""The metadata of a ledger, and in what two declarations differ.
 
 Before its first request a ledger takes whatever a session declares.  Then privacy unit, budget and filter stay.  The
 columns and limits of a version of the table stay once something was requested of it, but columns can be added; a new

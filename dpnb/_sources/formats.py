@@ -1,4 +1,4 @@
-"""Which reader reads which source, the tables of a session, and the digests of their files."""
+"""The formats of sources, and which reader reads each; the tables of a session, and the digests of their files."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from dpnb._core.accountant.grant import Mode
 from dpnb._request import Release, RequestBudget
 from dpnb._target import Target
 from dpnb.curator.audit import audit
-from dpnb.curator.disclosure import verify
+from dpnb.curator.verification import verify
 from dpnb.ledger import Ledger
 from dpnb.service.access import tokens
 from dpnb.service.access.tokens import Role, new_token, revoke_tokens

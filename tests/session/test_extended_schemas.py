@@ -23,7 +23,7 @@ from dpnb._core.ledger_metadata import LedgerMetadata
 from dpnb._core.tables import PrivateTables
 from dpnb._core.unit_budgets import IndividualAccounting
 from dpnb.curator.audit import audit
-from dpnb.curator.disclosure import verify
+from dpnb.curator.verification import verify
 from dpnb.errors import DpnbError, InvalidValueError, LedgerError, SchemaError
 from dpnb.ledger import Ledger
 from dpnb.ledger.charge import COLUMNS, VERSION, chained_hash, result_hash

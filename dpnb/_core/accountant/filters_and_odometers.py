@@ -1,4 +1,4 @@
-"""All filters and odometers that a session offers or shows, after the same history.
+"""Filters and odometers after the same history; the odometers of sessions are made here (filters: `FILTERS`).
 
 A session counts each loss by its own filter and by one odometer.  All others are for display only: they are computed
 from the rows of the ledger when they are shown, and no decision depends on them.  Each of these filters enforces the

@@ -15,10 +15,8 @@ from dpnb.accounting.losses.gaussian import as_amount
 from dpnb.errors import InvalidValueError
 from dpnb.ledger import ROOT, node_of
 from dpnb.ledger.charge import ACT, GRANT, digest, unique_key
+from dpnb.wire.limits import MAX_WHY
 from dpnb.wire.messages import Level
-
-MAX_WHY = 500
-"""Characters of a reason."""
 
 
 def whole_of(account: Accountant) -> PureGDP:
