@@ -43,7 +43,7 @@ SETTINGS = {
 def _look_up_once(kind: Any) -> None:
     """Let Python ask the JVM only once for each class, and for each method of it.
 
-    PySpark asks anew for each column and each literal, which is a third of what Python and the JVM say to each other.
+    PySpark asks again for each column and each literal, which is a third of what Python and the JVM say to each other.
     For a class that is named without its package the JVM looks in all archives.
     """
     asked = kind.__getattr__
