@@ -359,7 +359,7 @@ def fixed_values(condition: Expression | None) -> list[tuple[Expression, Key]]:
 
 def columns_of(node: Expression) -> set[str]:
     """Names of the columns of an expression."""
-    return {inner.name for inner in nodes_of(node) if isinstance(inner, Column)}
+    return {inner.name for inner in nodes_of(node, once=True) if isinstance(inner, Column)}
 
 
 def negative(inner: Expression) -> Expression:
