@@ -38,8 +38,8 @@ Law = tuple[NDArray[np.float64], NDArray[np.float64]]
 @cache
 def largest(scans: int) -> float:
     """The largest epsilon of each scan, of which the budget covers this number."""
-    filter_, low, high = GDPFilter.from_loss(BUDGET), 0.0, 20.0
-    for _ in range(30):
+    filter_, low, high = GDPFilter.from_loss(BUDGET), 0.0, 4.0
+    for _ in range(22):
         middle = (low + high) / 2
         low, high = (middle, high) if filter_.admits(Repeated(PureDP(middle), scans)) else (low, middle)
     return low
