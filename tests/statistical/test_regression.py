@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 import dpnb
 from dpnb.ledger import MEMORY
-from statistical.quick import compiled_once, prepared_once
+from statistical.quick import compiled_once, prepared_once, summed_once
 
 pytestmark = pytest.mark.statistical
 Z = 1.959963984540054
@@ -308,7 +308,7 @@ def test_coefficients_of_the_rand_experiment_are_within_their_noise_intervals() 
         return session.frame.regress(formula, population=True).release(share=1, final=True)
 
     inside, ratios = 0, []
-    with prepared_once():
+    with prepared_once(), summed_once():
         answers = [answer_of(seed) for seed in range(20)]
     for answer in answers:
         low, high = answer.arrays.low[0], answer.arrays.high[0]

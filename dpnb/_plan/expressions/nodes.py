@@ -311,9 +311,10 @@ def nodes_of(part: object, *, once: bool = False) -> list[Node]:
     while waiting:
         part = waiting.pop()
         if once:
-            if id(part) in seen:
+            known = id(part)
+            if known in seen:
                 continue
-            seen.add(id(part))
+            seen.add(known)
         if isinstance(part, (tuple, list)):
             waiting += reversed(part)
             continue

@@ -107,9 +107,10 @@ def dtype_of(node: Expression, schema: Schema, inner: Sequence[Dtype] | None = N
     """
     if not isinstance(schema, TypedSchema):
         return _dtype_of(node, schema, inner)
-    known = schema.kinds.get(id(node))
+    key = id(node)
+    known = schema.kinds.get(key)
     if known is None:
-        known = schema.kinds[id(node)] = node, _dtype_of(node, schema, inner)
+        known = schema.kinds[key] = node, _dtype_of(node, schema, inner)
     return known[1]
 
 

@@ -23,9 +23,10 @@ class Substitution:
 
     def of(self, part: Any) -> Any:
         """A part with its expressions replaced."""
-        done = self._done.get(id(part))
+        key = id(part)
+        done = self._done.get(key)
         if done is None:
-            done = self._done[id(part)] = part, self._of(part)
+            done = self._done[key] = part, self._of(part)
         return done[1]
 
     def _of(self, part: Any) -> Any:
