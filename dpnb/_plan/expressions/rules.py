@@ -105,16 +105,9 @@ def dtype_of(node: Expression, schema: Schema, inner: Sequence[Dtype] | None = N
 
     A constant or bound must be 0, or between `MIN_MAGNITUDE` and `MAX_MAGNITUDE` in absolute value.
     """
-    if not isinstance(schema, TypedSchema):
-        return _dtype_of(node, schema, inner)
-    key = id(node)
-    known = schema.kinds.get(key)
-    if known is None:
-        known = schema.kinds[key] = node, _dtype_of(node, schema, inner)
-    return known[1]
-
-
-def _dtype_of(node: Expression, schema: Schema, inner: Sequence[Dtype] | None) -> Dtype:
+    kinds = schema.kinds if isinstance(schema, TypedSchema) else None
+    if kinds is not None and (known := kinds.get(id(node))):
+        return known[1]
     if isinstance(node, Column):
         kind = _column(node.name, schema)
     else:
@@ -125,6 +118,8 @@ def _dtype_of(node: Expression, schema: Schema, inner: Sequence[Dtype] | None) -
             node,
             f"its bounds must be {ALLOWED_MAGNITUDES}; got {kind.low:g} and {kind.high:g}; .clip() the parts first",
         )
+    if kinds is not None:
+        kinds[id(node)] = node, kind
     return kind
 
 
