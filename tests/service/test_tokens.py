@@ -27,7 +27,7 @@ from dpnb.service.access.tokens import (
     revoke_tokens,
     rotate_token,
 )
-from forked import Forked, python
+from forked import ran
 from service.served import Served, open_people, run_served
 
 ANA = Identity("ana", "analyst")
@@ -263,10 +263,8 @@ def as_nobody(code: str, path: Path) -> str:
         "from dpnb.service.access import tokens; from dpnb.errors import *; path = Path(sys.argv[1]); "
         f"os.setgroups([]); os.setuid(pwd.getpwnam('nobody').pw_uid)\n{code}"
     )
-    errors = path.with_name("errors")
-    process = Forked(python, str(Path(__file__).parents[2]), str(errors), "-c", program, str(path))
-    printed = process.stdout.read()
-    assert process.end() == 0, errors.read_text("utf-8")
+    exit_code, printed = ran(path.parent, program, str(path))
+    assert exit_code == 0, path.with_name("errors").read_text("utf-8")
     return printed.strip()
 
 
