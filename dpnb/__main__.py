@@ -10,21 +10,21 @@ from datetime import datetime
 from pathlib import Path
 
 from dpnb.curator.audit import audit
-from dpnb.curator.audit_scopes import audit_text
+from dpnb.curator.audit_result import audit_text
 from dpnb.curator.check import FROM_ROWS, check
 from dpnb.curator.check_text import check_text, draft_text
-from dpnb.curator.disclosure import verification_text, verify, write_report
 from dpnb.curator.draft import draft
 from dpnb.curator.kernel import refuse_in_kernel
+from dpnb.curator.personal_statement import statement
+from dpnb.curator.personal_statement_text import statement_text
 from dpnb.curator.redaction import redact
-from dpnb.curator.statement import statement
-from dpnb.curator.statement_text import statement_text
+from dpnb.curator.verification import verification_text, verify, write_report
 from dpnb.errors import CheckError, DpnbError, InvalidValueError
 from dpnb.remote.commands import add_commands
 from dpnb.remote.deciding import say, token_handed_over
 from dpnb.service.access.tokens import ROLES, StoredToken, new_token, now, read_tokens, revoke_tokens
 from dpnb.service.configuration.settings import read_settings
-from dpnb.service.snapshots import take_next
+from dpnb.service.database_snapshots import take_next
 from dpnb.session.backup import back_up
 from dpnb.session.disclosure.together import SAME_UNIT, SET_BEFOREHAND, write_sum
 
