@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
+import re
 import runpy
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
-from _pytest.doctest import DoctestModule
+from _pytest.doctest import DoctestItem, DoctestModule
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "dpnb"
 NAMES = ROOT / "docs" / "reference" / "names.py"
 
 
-@pytest.fixture
-def doctest_namespace() -> dict[str, Any]:
-    """The names, defined again for every docstring that is tested."""
+@cache
+def first_names() -> dict[str, Any]:
+    """The names as they are defined once."""
     return runpy.run_path(str(NAMES))
+
+
+@pytest.fixture
+def doctest_namespace(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """The names, defined again for every docstring that is tested and uses one; modules are the same for all."""
+    assert isinstance(request.node, DoctestItem)
+    used = {word for example in request.node.dtest.examples for word in re.findall(r"\w+", example.source)}
+    modules = {name: value for name, value in first_names().items() if isinstance(value, ModuleType)}
+    return runpy.run_path(str(NAMES)) if used & (first_names().keys() - modules.keys()) else modules
 
 
 @pytest.hookimpl(wrapper=True)
