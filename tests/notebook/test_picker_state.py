@@ -170,7 +170,7 @@ def test_looking_at_a_picker_spends_nothing_and_reads_no_rows(
 
 
 def test_a_refinement_that_does_not_narrow_is_not_offered(tmp_path: Path) -> None:
-    # With so many rows the variance is ten times its noise: below 0 no release would narrow it.
+    # A larger table: noise that makes a variance negative leaves an interval that no release would narrow.
     for query in questions(made(tmp_path, pd.concat([TABLE] * 40))):
         query.release(mu=0.02)
         known = query.best
