@@ -51,7 +51,7 @@ def stage() -> None:
 
 def write_messages() -> None:
     """Write the page with the explanations that the panel of the Lab shows, to which links in outputs lead."""
-    from dpnb.render.explanations import EXPLANATIONS
+    from dpnb.render.refusals import EXPLANATIONS
 
     head = (
         "# What messages mean\n\n"

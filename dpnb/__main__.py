@@ -10,10 +10,10 @@ from datetime import datetime
 from pathlib import Path
 
 from dpnb.curator.audit import audit
-from dpnb.curator.audit_scopes import audit_text
-from dpnb.curator.disclosure import verification_text, verify, write_report
+from dpnb.curator.audit_result import audit_text
 from dpnb.curator.kernel import refuse_in_kernel
 from dpnb.curator.redaction import redact
+from dpnb.curator.verification import verification_text, verify, write_report
 from dpnb.errors import CheckError, DpnbError, InvalidValueError
 from dpnb.remote.commands import add_commands
 from dpnb.remote.deciding import say, token_handed_over
@@ -155,8 +155,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _statement(options: argparse.Namespace) -> tuple[str, int]:
     # Only now, here and in the commands below that read tables: pandas takes a third of the time of all others.
-    from dpnb.curator.statement import statement
-    from dpnb.curator.statement_text import statement_text
+    from dpnb.curator.personal_statement import statement
+    from dpnb.curator.personal_statement_text import statement_text
 
     result = statement(
         options.ledger, options.table, options.unit, version=options.version, unit_type=options.unit_type
@@ -215,7 +215,7 @@ def _backup(options: argparse.Namespace) -> tuple[str, int]:
 def _refresh(options: argparse.Namespace) -> tuple[str, int]:
     from dpnb.curator.check import FROM_ROWS, check
     from dpnb.curator.check_text import check_text
-    from dpnb.service.snapshots import take_next
+    from dpnb.service.database_snapshots import take_next
 
     refuse_in_kernel("refresh", FROM_ROWS, CheckError)
     taken = take_next(options.settings, options.table, options.version)

@@ -36,8 +36,8 @@ CONTEXT.set_forkserver_preload(
         "dpnb.service.server",
         "dpnb.__main__",
         "dpnb.curator.draft",
-        "dpnb.curator.statement",
-        "dpnb.service.snapshots",
+        "dpnb.curator.personal_statement",
+        "dpnb.service.database_snapshots",
         "multiprocessing.resource_sharer",
     ]
 )

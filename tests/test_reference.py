@@ -228,7 +228,7 @@ def test_the_page_of_the_service_has_every_key_and_limit() -> None:
     from dpnb.service.configuration.ports import Certificate, PortAddress
     from dpnb.service.configuration.reading import keys_of
     from dpnb.service.configuration.settings import SERVICE_KEYS, TABLE_KEYS, HubSettings, Limits
-    from dpnb.wire import amounts as limits
+    from dpnb.wire import limits
 
     structs = (Certificate, PortAddress, HubSettings, Limits, PartSettings)
     keys = (*SERVICE_KEYS, *TABLE_KEYS, *keys_of(*structs))

@@ -1,4 +1,4 @@
-"""A compiled plan: the sums, and the largest change that one privacy unit can cause in them.
+"""A compiled plan: the sums, and their sensitivity: the largest change that one privacy unit can cause in them.
 
 Two tables differ in one unit with all its rows, whatever they are.  Let each row add a vector of norm at most r to the
 cell of its group, and let n_c of a unit's rows be in cell c.  By the triangle inequality the unit's part of cell c has

@@ -13,7 +13,7 @@ from time import time_ns
 from typing import Any
 
 from dpnb._compile import LinearQuery
-from dpnb._compile.explanation import caption
+from dpnb._compile.query_explanation import caption
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.execution.executor import Executor
 from dpnb._core.group_sources import GroupValues, measurement_ids

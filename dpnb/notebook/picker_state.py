@@ -36,7 +36,6 @@ from dpnb.errors import BudgetExceeded, DpnbError, RequestError
 from dpnb.notebook.picker_steps import large_share, make_ask, make_step, short_amount, with_cost
 from dpnb.query.query import Query
 from dpnb.render.answers import estimates_html, estimates_text
-from dpnb.render.explanations import explanation_for
 from dpnb.render.numbers import format_percent_down, format_percent_up, percent
 from dpnb.render.previews import (
     FEW,
@@ -49,6 +48,7 @@ from dpnb.render.previews import (
     in_one_release,
     needed_words,
 )
+from dpnb.render.refusals import explanation_for
 from dpnb.results.answer import Answer
 from dpnb.results.estimates.expected import RANK
 from dpnb.results.preview import GAIN, Preview

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import dpnb
 from dpnb._backends.memory import memory_backend
-from dpnb._core.accountant import parameters
+from dpnb._core.accountant import later_sessions
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.admission import admit
 from dpnb.accounting.filters import GDPFilter
@@ -76,7 +76,7 @@ def test_rows_that_are_counted_at_once_are_counted_as_one_after_another(
 
 def test_the_figures_of_a_ledger_are_those_it_was_made_with(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = open_session(path).odometer
-    monkeypatch.setattr(parameters, "ODOMETER_DELTA", Fraction(1, 10))
+    monkeypatch.setattr(later_sessions, "ODOMETER_DELTA", Fraction(1, 10))
     assert open_session(path).odometer == made
     assert open_session(path.with_name("new.dpnb")).odometer != made
 

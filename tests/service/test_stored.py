@@ -18,7 +18,7 @@ from dpnb._request import Release
 from dpnb._target import Target
 from dpnb.interactive.sub_session import level_by, partition_request
 from dpnb.service.configuration.settings import Limits
-from dpnb.service.limits import CHARGED, MB, NOT_CHARGED, StoredRows
+from dpnb.service.quotas import CHARGED, MB, NOT_CHARGED, StoredRows
 from dpnb.service.served import Rules
 from service.served import Served, content, open_people, run_served
 from service.test_connections import Service

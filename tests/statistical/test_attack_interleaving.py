@@ -29,7 +29,7 @@ from scipy import stats
 
 import dpnb
 from dpnb._core.accountant.accountant import Accountant
-from dpnb._core.accountant.comparison import FilterState
+from dpnb._core.accountant.filters_and_odometers import FilterState
 from dpnb._core.accountant.tree import BudgetTree
 from dpnb._core.pricing.query_state import plan_of
 from dpnb._plan.plan import Plan

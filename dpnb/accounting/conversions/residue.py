@@ -25,7 +25,7 @@ number of rounds need not be bounded: a violation would show after finitely many
 An interactive e-DP mechanism, such as a scan for values above a threshold, is for each pair of neighbours an
 interactive post-processing of one bit of randomised response, drawn at its launch (Vadhan and Wang 2021).  Requests to
 several of them in any order are choices of one adversary who sees the bits' post-processings, so the launch is one step
-with f = RR(e), and later requests to it are free; see :mod:`dpnb.accounting.filters.protocol` for what this needs.
+with f = RR(e), and later requests to it are free; see :mod:`dpnb.accounting.filters.base` for what this needs.
 
 The charge r^2 - s^2 depends on r, unlike that of a Gaussian release.  A charge that was computed at r is valid, and
 larger than necessary, at every larger state (:func:`~dpnb.accounting.conversions.residue_charge`), but not at a smaller
