@@ -151,8 +151,8 @@ def test_nothing_that_a_build_makes_is_tracked() -> None:
     assert [name for name in tracked_text() if name.startswith(made) or name.endswith(".dpnb")] == []
 
 
-def test_importing_dpnb_loads_nothing_heavy() -> None:
-    code = "import dpnb, sys, json; print(json.dumps(sorted(sys.modules)))"
+def test_importing_dpnb_and_its_command_line_loads_nothing_heavy() -> None:
+    code = "import dpnb.__main__, sys, json; print(json.dumps(sorted(sys.modules)))"
     loaded = set(json.loads(subprocess.check_output([sys.executable, "-c", code], text=True)))
     assert [name for name in HEAVY if name in loaded] == []
     assert "dpnb" in loaded
