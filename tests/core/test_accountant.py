@@ -22,6 +22,7 @@ from dpnb.accounting.filters import GDPFilter
 from dpnb.accounting.grid import grid_down
 from dpnb.accounting.losses import GDP
 from dpnb.errors import BudgetExceeded, LedgerError
+from rationals import fractions
 from threads import at_once
 
 if sys.platform == "win32":
@@ -82,7 +83,7 @@ def test_the_figures_of_a_ledger_are_those_it_was_made_with(path: Path, monkeypa
 
 
 @given(
-    budget=st.fractions(Fraction(1, 100), 10),
+    budget=fractions(Fraction(1, 100), 10),
     asked=st.lists(st.tuples(st.integers(1, 30), st.integers(1, 40)), max_size=12),
 )
 def test_an_account_admits_what_the_filter_admits_and_nothing_else(

@@ -230,7 +230,7 @@ def test_an_interrupt_of_the_command_is_one_line(
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(command_line, "statement", interrupted)
+    monkeypatch.setattr("dpnb.curator.personal_statement.statement", interrupted)
     assert command_line.main(["statement", "x.dpnb", "--table", "x.csv", "--unit", "p"]) == 130
     assert capsys.readouterr().err == "dpnb: interrupted; nothing was written\n"
 
