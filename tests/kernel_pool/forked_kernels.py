@@ -25,7 +25,7 @@ from typing import Any
 NAME = "dpnb-forked"
 # Not ipywidgets: at its import it tells the kernel of the messages that it answers.
 PRELOADED = ("ipykernel.debugger", "ipykernel.ipkernel", "ipykernel.kernelapp", "IPython.core.completer", "pandas")
-PRELOADED_OF_DPNB = ("dpnb", "dpnb.session.session", "dpnb.notebook.extension", "mpmath", "psutil", "scipy.special")
+PRELOADED_OF_DPNB = ("dpnb", "dpnb.session.session", "dpnb.notebook.extension", "mpmath", "psutil")
 FOR_FIGURES = ("nbformat", "plotly.graph_objs._figure", "scipy.stats")
 MORE = "DPNB_KERNELS_PRELOADED"
 """Environment variable: further modules, separated by spaces."""
