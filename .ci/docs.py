@@ -51,7 +51,7 @@ def stage() -> None:
 
 def write_messages() -> None:
     """Write the page with the explanations that the panel of the Lab shows, to which links in outputs lead."""
-    from dpnb.render.explanations import EXPLANATIONS
+    from dpnb.render.refusals import EXPLANATIONS
 
     head = (
         "# What messages mean\n\n"
@@ -106,17 +106,18 @@ def service() -> Iterator[dict[str, str]]:
     """
     import statsmodels
 
+    from dpnb.service.access.tokens import new_token
+
     with tempfile.TemporaryDirectory(prefix="dpnb-") as temporary:
         shutil.copy(ROOT / "examples" / "rand-hie.toml", temporary)
         folder = Path(shutil.copytree(ROOT / "examples" / "curator", Path(temporary) / "curator"))
         shutil.copy(Path(statsmodels.__file__).parent / "datasets" / "randhie" / "src" / "randhie.csv", folder)
-        dpnb = [sys.executable, "-m", "dpnb"]
-        new = subprocess.run([*dpnb, "token", "new", "ana"], cwd=folder, check=True, capture_output=True, text=True)
-        state = {**os.environ, "XDG_STATE_HOME": temporary}
-        with subprocess.Popen([*dpnb, "serve"], cwd=folder, stdout=subprocess.PIPE, text=True, env=state) as running:
+        token = new_token(folder / "tokens.json", "ana")
+        command, state = [sys.executable, "-m", "dpnb", "serve"], {**os.environ, "XDG_STATE_HOME": temporary}
+        with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True, env=state) as running:
             try:
                 print(running.stdout.readline() if running.stdout else "", end="", flush=True)
-                yield {"DPNB_SERVICE": f"unix://{folder}/run/dpnb.sock", "DPNB_TOKEN": new.stdout.strip()}
+                yield {"DPNB_SERVICE": f"unix://{folder}/run/dpnb.sock", "DPNB_TOKEN": token}
             finally:
                 running.terminate()
                 running.communicate()

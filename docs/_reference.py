@@ -12,9 +12,10 @@ import html
 import importlib
 import inspect
 import json
+import logging
 import re
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -391,9 +392,11 @@ def keep_what_is_computed_often() -> None:
 
     A third of the time of a build without cells.
     """
+    from docutils.nodes import Node
     from docutils.statemachine import StateMachine
     from jinja2.sandbox import SandboxedEnvironment
-    from numpydoc import docscrape_sphinx
+    from numpydoc import docscrape_sphinx, numpydoc
+    from sphinx.pycode.parser import Parser
     from sphinx.search.en import SearchEnglish
 
     environments: dict[type, SandboxedEnvironment] = {}
@@ -402,6 +405,40 @@ def keep_what_is_computed_often() -> None:
     )
     SearchEnglish.stem = cache(SearchEnglish.stem)
     StateMachine.add_states = lambda self, classes: setattr(self, "states", StatesWhenNeeded(self, classes))
+    Node._fast_findall = found_below
+    Parser.parse_definition = lambda _: None  # in which lines a definition is, by its tokens; no page asks
+    numpydoc.mangle_docstrings = each_docstring_once(numpydoc.mangle_docstrings)
+    logging.disable(logging.DEBUG)  # fifty thousand records, which nobody reads
+
+
+def found_below(node: Any, kind: type) -> Iterator[Any]:
+    """A node of docutils, if it is of a kind, and all such nodes below it, in order, without recursion."""
+    if isinstance(node, kind):
+        yield node
+    levels = [iter(node.children)]
+    while levels:
+        for child in levels[-1]:
+            if isinstance(child, kind):
+                yield child
+            if child.children:
+                levels.append(iter(child.children))
+                break
+        else:
+            levels.pop()
+
+
+def each_docstring_once(handler: Callable[..., None]) -> Callable[..., None]:
+    """A handler of docstrings, which are asked for twice: for a table of members, and for the pages of these."""
+    done: dict[tuple[str, ...], list[str]] = {}
+
+    def process(app: Sphinx, what: str, name: str, described: Any, options: Any, lines: list[str]) -> None:
+        given = (what, name, *lines)
+        if given not in done:
+            handler(app, what, name, described, options, lines)
+            done[given] = [*lines]
+        lines[:] = done[given]
+
+    return process
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
@@ -410,7 +447,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("builder-inited", write_parts, priority=100)
     # Before numpydoc's handlers (500), which read the sections.
     app.setup_extension("sphinx.ext.autodoc")
-    app.connect("autodoc-process-docstring", process_docstring, priority=100)
+    app.connect("autodoc-process-docstring", each_docstring_once(process_docstring), priority=100)
     app.connect("autodoc-process-signature", process_signature, priority=100)
     # Around autosummary's own handler (500): Sphinx cannot keep functions in a configuration between two builds.
     names = {"sections": sections, "summary": summary}

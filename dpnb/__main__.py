@@ -10,21 +10,15 @@ from datetime import datetime
 from pathlib import Path
 
 from dpnb.curator.audit import audit
-from dpnb.curator.audit_scopes import audit_text
-from dpnb.curator.check import FROM_ROWS, check
-from dpnb.curator.check_text import check_text, draft_text
-from dpnb.curator.disclosure import verification_text, verify, write_report
-from dpnb.curator.draft import draft
+from dpnb.curator.audit_result import audit_text
 from dpnb.curator.kernel import refuse_in_kernel
 from dpnb.curator.redaction import redact
-from dpnb.curator.statement import statement
-from dpnb.curator.statement_text import statement_text
+from dpnb.curator.verification import verification_text, verify, write_report
 from dpnb.errors import CheckError, DpnbError, InvalidValueError
 from dpnb.remote.commands import add_commands
 from dpnb.remote.deciding import say, token_handed_over
 from dpnb.service.access.tokens import ROLES, StoredToken, new_token, now, read_tokens, revoke_tokens
 from dpnb.service.configuration.settings import read_settings
-from dpnb.service.snapshots import take_next
 from dpnb.session.backup import back_up
 from dpnb.session.disclosure.together import SAME_UNIT, SET_BEFOREHAND, write_sum
 
@@ -160,6 +154,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _statement(options: argparse.Namespace) -> tuple[str, int]:
+    # Only now, here and in the commands below that read tables: pandas takes a third of the time of all others.
+    from dpnb.curator.personal_statement import statement
+    from dpnb.curator.personal_statement_text import statement_text
+
     result = statement(
         options.ledger, options.table, options.unit, version=options.version, unit_type=options.unit_type
     )
@@ -167,11 +165,17 @@ def _statement(options: argparse.Namespace) -> tuple[str, int]:
 
 
 def _check(options: argparse.Namespace) -> tuple[str, int]:
+    from dpnb.curator.check import check
+    from dpnb.curator.check_text import check_text
+
     result = check(options.declaration, options.table)
     return check_text(result), 0 if result.fine else 1
 
 
 def _draft(options: argparse.Namespace) -> tuple[str, int]:
+    from dpnb.curator.check_text import draft_text
+    from dpnb.curator.draft import draft
+
     return draft_text(draft(options.table, options.output)), 0
 
 
@@ -209,6 +213,10 @@ def _backup(options: argparse.Namespace) -> tuple[str, int]:
 
 
 def _refresh(options: argparse.Namespace) -> tuple[str, int]:
+    from dpnb.curator.check import FROM_ROWS, check
+    from dpnb.curator.check_text import check_text
+    from dpnb.service.database_snapshots import take_next
+
     refuse_in_kernel("refresh", FROM_ROWS, CheckError)
     taken = take_next(options.settings, options.table, options.version)
     result = check(taken.declaration, taken.files)

@@ -1,6 +1,27 @@
 import js from '@eslint/js';
 import jupyter from '@jupyter/eslint-plugin';
+import ts from 'typescript';
 import tseslint from 'typescript-eslint';
+
+// What `tsc --noEmit` says of a file: the typed rules have read the same program, which tsc would read again.
+const compiler = {
+  create: context => ({
+    Program: node => {
+      const { esTreeNodeToTSNodeMap, program } = context.sourceCode.parserServices;
+      const file = esTreeNodeToTSNodeMap.get(node);
+      const found = [
+        ...program.getOptionsDiagnostics(),
+        ...program.getGlobalDiagnostics(),
+        ...program.getSemanticDiagnostics(file),
+        ...program.getDeclarationDiagnostics(file)
+      ];
+      for (const { messageText, start } of found) {
+        const message = ts.flattenDiagnosticMessageText(messageText, '\n');
+        context.report({ loc: context.sourceCode.getLocFromIndex(start ?? 0), message });
+      }
+    }
+  })
+};
 
 export default tseslint.config(
   { ignores: ['lib', 'node_modules', '.yarn'] },
@@ -9,10 +30,12 @@ export default tseslint.config(
   {
     files: ['**/*.ts'],
     extends: [...tseslint.configs.strictTypeChecked, ...tseslint.configs.stylisticTypeChecked],
+    plugins: { typescript: { rules: { compiler } } },
     languageOptions: {
       parserOptions: { project: './tsconfig.test.json', tsconfigRootDir: import.meta.dirname }
     },
     rules: {
+      'typescript/compiler': 'error',
       '@typescript-eslint/explicit-function-return-type': ['error', { allowTypedFunctionExpressions: true }],
       // A token and the interface it stands for share a name: that is how JupyterLab finds one by the other.
       '@typescript-eslint/no-redeclare': 'off',

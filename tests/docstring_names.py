@@ -2,23 +2,46 @@
 
 from __future__ import annotations
 
+import re
 import runpy
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
-from _pytest.doctest import DoctestModule
+from _pytest.doctest import DoctestItem, DoctestModule
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "dpnb"
 NAMES = ROOT / "docs" / "reference" / "names.py"
 
 
-@pytest.fixture
-def doctest_namespace() -> dict[str, Any]:
-    """The names, defined again for every docstring that is tested."""
+@cache
+def first_names() -> dict[str, Any]:
+    """The names as they are defined once."""
     return runpy.run_path(str(NAMES))
+
+
+UNCHARGED: list[dict[str, Any]] = []
+"""The names of an earlier docstring, if it has charged nothing."""
+
+
+@pytest.fixture
+def doctest_namespace(request: pytest.FixtureRequest) -> Iterator[dict[str, Any]]:
+    """The names, for a docstring that uses one: as they are defined, or left by one that has charged nothing."""
+    assert isinstance(request.node, DoctestItem)
+    used = {word for example in request.node.dtest.examples for word in re.findall(r"\w+", example.source)}
+    modules = {name: value for name, value in first_names().items() if isinstance(value, ModuleType)}
+    if used.isdisjoint(first_names().keys() - modules.keys()):
+        yield modules
+        return
+    names = UNCHARGED.pop() if UNCHARGED else runpy.run_path(str(NAMES))
+    frames = {name: value.copy() for name, value in names.items() if isinstance(value, names["dpnb"].Frame)}
+    yield {**names, **frames}  # columns are assigned to copies
+    if not any(frame.count().runner.account.ledger.count for frame in (names["df"], names["people"])):
+        UNCHARGED.append(names)
 
 
 @pytest.hookimpl(wrapper=True)

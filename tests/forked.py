@@ -13,6 +13,7 @@ import signal
 import sys
 from collections.abc import Callable, Mapping
 from multiprocessing.connection import Connection
+from pathlib import Path
 
 from kernels import CONTEXT
 from waiting import LIMIT
@@ -93,3 +94,10 @@ class Forked:
         self._process.kill()
         self._process.join()
         self.stdout.close()
+
+
+def ran(folder: Path, code: str, *given: str) -> tuple[int | None, str]:
+    """The exit code of a program in a folder, and what it printed; what it wrote to stderr is in the file `errors`."""
+    process = Forked(python, str(folder), str(folder / "errors"), "-c", code, *given)
+    printed = process.stdout.read()
+    return process.end(), printed

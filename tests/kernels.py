@@ -35,6 +35,9 @@ CONTEXT.set_forkserver_preload(
         "dpnb.session.session",
         "dpnb.service.server",
         "dpnb.__main__",
+        "dpnb.curator.draft",
+        "dpnb.curator.personal_statement",
+        "dpnb.service.database_snapshots",
         "multiprocessing.resource_sharer",
     ]
 )

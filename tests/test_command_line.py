@@ -99,7 +99,7 @@ def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
 SHELL = "!{command}"
 BARE = "!env -i PYTHONPATH={path} {command}"
 CALL = """
-from dpnb.curator.statement import statement
+from dpnb.curator.personal_statement import statement
 try:
     statement({ledger!r}, [{file!r}], "p1")
 except Exception as error:

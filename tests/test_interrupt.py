@@ -26,7 +26,7 @@ from dpnb import progress as clock
 from dpnb._backends.memory import memory_backend
 from dpnb._backends.memory.memory_backend import JoinedRows
 from dpnb._backends.memory.prepare import prepared_table
-from dpnb._core import registry
+from dpnb._core import open_sessions
 from dpnb._core.execution import executor, releases
 from dpnb._core.pricing.pricer import QueryPricer
 from dpnb._core.unit_budgets import IndividualAccounting
@@ -174,7 +174,7 @@ def interrupted_question(pipe: Connection, name: str, path: Path) -> None:
     session = opened(path, by_unit=case.individual)
     session.table("homes").count().release(mu="0.1")
     heard: list[tuple[str, ...]] = []
-    registry.subscribe(lambda: heard.append(tuple(charge.status for charge in session.ledger.charges())))
+    open_sessions.subscribe(lambda: heard.append(tuple(charge.status for charge in session.ledger.charges())))
     with watched(pipe, case.stage) as shown, without_end(case.place, case.name):
         try:
             ask(session).release(mu="0.2")

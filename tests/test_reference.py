@@ -8,7 +8,7 @@ import re
 import runpy
 import sys
 from collections.abc import Callable
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
@@ -72,12 +72,11 @@ def classes_of_dpnb() -> dict[str, type]:
     return {value.__name__: value for value in found if value.__module__.startswith("dpnb.")}
 
 
-def private_modules(described: Any) -> set[str]:
-    """The classes and functions in private modules among a name and what it or its methods return."""
+def private_modules(described: Any, known: dict[str, type]) -> set[str]:
+    """The classes and functions in private modules among a name and what is known of what it or its methods return."""
     members = [described, *(public_members(described).values() if inspect.isclass(described) else ())]
     functions = [getattr(member, "fget", getattr(member, "func", member)) for member in members]
     annotations = [str(getattr(function, "__annotations__", {}).get("return", "")) for function in functions]
-    known = classes_of_dpnb()
     returned = [known[word] for text in annotations for word in re.findall(r"\w+", text) if word in known]
     return {
         f"{value.__module__}.{value.__name__}"
@@ -90,7 +89,8 @@ def test_public_names_and_what_their_methods_return_are_in_public_modules() -> N
     public = {f"dpnb.{name}": getattr(dpnb, name) for name in dpnb.__all__}
     assert dpnb.Query.__module__ == "dpnb.query.query"
     described = {**public, **{name: reference.locate(name) for name in NAMES}}
-    assert {name: found for name, value in described.items() if (found := private_modules(value))} == {}
+    known = classes_of_dpnb()
+    assert {name: found for name, value in described.items() if (found := private_modules(value, known))} == {}
 
 
 def test_a_private_class_that_a_method_returns_is_found() -> None:
@@ -101,7 +101,7 @@ def test_a_private_class_that_a_method_returns_is_found() -> None:
             """A target."""
 
     Finder.__module__ = Finder.target.__module__ = "dpnb.finder"
-    assert private_modules(Finder) == {"dpnb._target.Target"}
+    assert private_modules(Finder, classes_of_dpnb()) == {"dpnb._target.Target"}
 
 
 def test_the_page_of_a_class_has_every_public_member() -> None:
@@ -138,8 +138,14 @@ ACCEPTED = {"copy", "dt", "dtype", "name", "plot", "reset_index", "sort_index", 
 """What a grouped column accepts although its page leaves it out: it has no effect, or its methods are refused."""
 
 
+@cache
+def frame_of_examples() -> Any:
+    """The frame that the examples use; nothing here charges its session."""
+    return runpy.run_path(str(REFERENCE / "names.py"))["df"]
+
+
 def call_on_groups(name: str, member: str) -> Any:
-    df = runpy.run_path(str(REFERENCE / "names.py"))["df"]
+    df = frame_of_examples()
     value = getattr(GROUPED[name](df), member)
     if not inspect.ismethod(value):
         return value
@@ -228,7 +234,7 @@ def test_the_page_of_the_service_has_every_key_and_limit() -> None:
     from dpnb.service.configuration.ports import Certificate, PortAddress
     from dpnb.service.configuration.reading import keys_of
     from dpnb.service.configuration.settings import SERVICE_KEYS, TABLE_KEYS, HubSettings, Limits
-    from dpnb.wire import amounts as limits
+    from dpnb.wire import limits
 
     structs = (Certificate, PortAddress, HubSettings, Limits, PartSettings)
     keys = (*SERVICE_KEYS, *TABLE_KEYS, *keys_of(*structs))

@@ -13,7 +13,7 @@ import pytest
 import dpnb
 from dpnb import progress
 from dpnb._backends.worker_thread import BackgroundRunner
-from dpnb._core import registry
+from dpnb._core import open_sessions
 from dpnb.ledger import MEMORY
 from dpnb.notebook.panel import Panel
 from dpnb.progress import Stage, work
@@ -61,14 +61,14 @@ def test_the_panel_sends_every_change_at_once(no_threads: list[str]) -> None:
     sent: list[Any] = []
     panel = Panel(lambda answer: sent.append, interval=1000)
     panel.install(list)
-    registry.subscribe(panel.publish)
+    open_sessions.subscribe(panel.publish)
     try:
         session = opened(pd.DataFrame(TABLE))
         before = len(sent)
         session.frame.count().release(mu=1)
         assert len(sent) > before
     finally:
-        registry.unsubscribe(panel.publish)
+        open_sessions.unsubscribe(panel.publish)
     assert [message["dpnb"]["seq"] for message in sent] == list(range(1, len(sent) + 1))
     assert no_threads
 

@@ -1,4 +1,4 @@
-"""Selection of the rows of a unit that count, if it has more than are allowed.
+"""Which rows of a unit come first, for all backends, where it has more than are allowed.
 
 The first `k` rows count, in the order of a fixed integer hash of the row's own columns: the unit's name, the columns in
 the schema, and, for rows that are equal in all of these, a running number (equal rows are interchangeable, so the

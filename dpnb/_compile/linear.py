@@ -1,4 +1,4 @@
-"""A compiled plan: the sums, and the largest change that one privacy unit can cause in them.
+"""A compiled plan: the sums, and their sensitivity: the largest change that one privacy unit can cause in them.
 
 Two tables differ in one unit with all its rows, whatever they are.  Let each row add a vector of norm at most r to the
 cell of its group, and let n_c of a unit's rows be in cell c.  By the triangle inequality the unit's part of cell c has
@@ -38,6 +38,7 @@ from dpnb._compile.missing import LeftOut, describe_left_out
 from dpnb._compile.work import LOCAL_LIMITS, WorkLimits, refuse_unsound, work_of
 from dpnb._plan.checks import check_plan
 from dpnb._plan.expressions.nodes import Expression, WithinUnit, conjuncts, nodes_of
+from dpnb._plan.expressions.rules import TypedSchema
 from dpnb._plan.measurements import (
     CumulativeCount,
     DeviationProducts,
@@ -248,6 +249,7 @@ def linear_query(
     integer steps fine enough for scaling a unit's vector down later, to the unit's remaining budget.  The limits are
     checked before anything of the query is listed.
     """
+    schema = TypedSchema(schema)
     limits.refuse(plan.words, work_of(plan, schema))
     check_plan(plan, schema)
     bounds = _bounds_of(plan, unit)

@@ -1,4 +1,4 @@
-"""Numbers that one unit has once in each group: products of what its rows there add up to.
+"""Products of what a unit's rows in a group add up to, for standard errors of a population; their sensitivity.
 
 Such a number stands in one row of the unit and group, and is 0 in its other rows; so its sums are sums over units, and
 measured beside those of rows.  Which row it is makes no difference, and it is computed from the unit's own rows alone

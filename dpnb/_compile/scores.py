@@ -34,7 +34,7 @@ from functools import cached_property, reduce
 
 from dpnb._compile.features import Feature, ScoreFeature, SlotLayout, UnitValueFeature
 from dpnb._compile.products import unit_products
-from dpnb._plan.expressions.dtypes import Boolean, Dtype, Numeric
+from dpnb._plan.expressions.dtypes import Boolean, Numeric
 from dpnb._plan.expressions.nodes import (
     And,
     Apply,
@@ -46,7 +46,6 @@ from dpnb._plan.expressions.nodes import (
     Literal,
     Lookup,
     Where,
-    arguments,
     negative,
 )
 from dpnb._plan.expressions.rules import dtype_of, public_keys_of
@@ -65,7 +64,7 @@ def score_features(aggregation: ScoreSums, schema: Schema) -> tuple[Feature, ...
     """
     rows = _ScoredRow(aggregation, schema)
     for node in (rows.residual, rows.slope[0], *rows.numbers):  # what is multiplied by numbers of at most 1
-        rows.kind(node)
+        dtype_of(node, schema)
     if aggregation.part == "score":
         return tuple(rows.feature(rows.residual, rows.largest_residual, (block,)) for block in rows.blocks)
     if aggregation.part == "information":
@@ -100,18 +99,6 @@ class _ScoredRow:
         """What must not be missing in a row; one tuple, which is compared once for all features."""
         model = self.aggregation.model
         return (model.outcome, *model.columns, *model.categories)
-
-    @cached_property
-    def _kinds(self) -> dict[int, tuple[Expression, Dtype]]:
-        """The types of expressions by id, with the expression, so that its id is not reused."""
-        return {}
-
-    def kind(self, node: Expression) -> Dtype:
-        """As `dtype_of`; what many products have in common is typed once."""
-        if id(node) not in self._kinds:
-            inner = [self.kind(one) for one in arguments(node)]
-            self._kinds[id(node)] = node, dtype_of(node, self.schema, inner)
-        return self._kinds[id(node)][1]
 
     # --- the numbers of a row ---------------------------------------------------------------------------------------
 
@@ -249,7 +236,7 @@ class _ScoredRow:
 
     def of_unit(self, node: Expression, rows: int) -> UnitValueFeature:
         """A product of what a unit's rows add to the score of two terms."""
-        number = self.kind(node)
+        number = dtype_of(node, self.schema)
         if not isinstance(number, Numeric):  # never: for the type checker
             raise TypeError(type(number).__name__)
         return UnitValueFeature(node, number.low, number.high, required=self.required, max_rows=rows)

@@ -39,7 +39,7 @@ from dpnb._plan.expressions.nodes import (
     columns_of,
     with_arguments,
 )
-from dpnb._plan.expressions.rules import column_type
+from dpnb._plan.expressions.rules import TypedSchema, column_type
 from dpnb._plan.expressions.substitution import Substitution
 from dpnb._plan.expressions.within import OF_UNIT
 from dpnb._plan.join import schema_of, unit_of
@@ -65,7 +65,7 @@ def schema_with_windows(source: BackendSource, schemas: dict[str, Schema]) -> Sc
     """The columns of a table, join, part, or table with further columns."""
     if not isinstance(source, Windowed):
         return schema_of(source, schemas)
-    own = schema_with_windows(source.source, schemas)
+    own = TypedSchema(schema_with_windows(source.source, schemas))
     return own | {name: column_type(node, own) for name, node in source.columns}
 
 

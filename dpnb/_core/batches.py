@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
-from dpnb._compile.explanation import left_out
+from dpnb._compile.query_explanation import left_out
 from dpnb._core.execution.executor import Executor
 from dpnb._core.execution.selections import ALPHA, SelectionKind, SelectionTerms
 from dpnb._core.history.words import charge_text

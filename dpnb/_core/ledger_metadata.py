@@ -1,8 +1,8 @@
-"""The metadata of a ledger: written when a session opens, and read by commands that have no session.
+"""The metadata of a ledger, and in what two declarations differ.
 
 Before its first request a ledger takes whatever a session declares.  Then privacy unit, budget and filter stay.  The
 columns and limits of a version of the table stay once something was requested of it, but columns can be added; a new
-version may have others (`accountant.declaring`).  Budget and filter are added by `Accountant`.
+version may have others (`accountant.later_sessions`).  Budget and filter are added by `Accountant`.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from time import time_ns
 from typing import Any
 
 from dpnb._compile import LinearQuery
-from dpnb._compile.explanation import caption
+from dpnb._compile.query_explanation import caption
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.execution.executor import Executor
 from dpnb._core.group_sources import GroupValues, measurement_ids
@@ -53,6 +53,7 @@ from dpnb.results.estimates.outputs import TableLayout, dates_of
 from dpnb.results.preview import Amounts, Preview, Previews
 from dpnb.results.regression import RegressionAnswer
 from dpnb.results.table_one import TableOne
+from dpnb.results.tables.index import replaced
 
 # --- releases of one session ------------------------------------------------------------------------------------------
 
@@ -273,7 +274,7 @@ class _PipelineReference(NotCopyable):
         if places is not None:
             squares = reader.placed(squares, places)
         own = replace(self, squares=(squares[0], squares[1], measured.total_loss))
-        return replace(
+        return replaced(
             own.with_population(self.with_population(answer, -1)),
             cost=measured.cost,
             cost_fraction=measured.cost_fraction,
@@ -318,7 +319,7 @@ class _PipelineReference(NotCopyable):
         if isinstance(answer, RegressionAnswer):
             arrays["measured"] = partial(self.releases.numbers_of, reader, (value, scale))
         total = GDP.from_mu_squared(answer.total_loss.mu_squared + times * loss.mu_squared)
-        return replace(answer, total_loss=total, origin=replace(origin, squares=self.squares), **arrays)
+        return replaced(answer, total_loss=total, origin=replace(origin, squares=self.squares), **arrays)
 
     def shares(self, answer: Answer) -> Answer:
         view = Proportions()

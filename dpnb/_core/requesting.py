@@ -8,18 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dpnb._core import registry
+from dpnb._core import open_sessions
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.budget_request import (
     MAX_PENDING,
-    MAX_QUERIES,
     RequestedQuery,
     query_digest,
     request_details,
 )
 from dpnb._core.accountant.cap import NOTHING
 from dpnb._core.accountant.grant import Grant
-from dpnb._core.accountant.granting import MAX_WHY, whole_of
+from dpnb._core.accountant.granting import whole_of
 from dpnb._core.core import SessionCore
 from dpnb._core.pricing.previews import preview
 from dpnb._plan.plan import MAX_WORDS, shortened_words
@@ -32,6 +31,7 @@ from dpnb.ledger.charge import BUDGET_REQUEST, unique_key
 from dpnb.ledger.origin import current_origin
 from dpnb.render.previews import UNKNOWN, describe_expected_error
 from dpnb.results.preview import Preview
+from dpnb.wire.limits import MAX_REQUESTED, MAX_WHY
 
 ASK_A_SERVICE = (
     "request_budget: needs a curator who can answer, and this session has a ledger of its own; got a session without a "
@@ -71,7 +71,7 @@ def request_budget(core: SessionCore, requested: Sequence[Release], why: str) ->
                 query_key="budget request",
                 loss=GDP(0),
                 launch=request_details(priced, total),
-                cell_id=registry.current_cell(),
+                cell_id=open_sessions.current_cell(),
             )
 
 
@@ -97,8 +97,8 @@ def ask_service(core: SessionCore, requested: Sequence[Release], why: str) -> in
 
 def check_request(queries: int, why: object) -> None:
     """Check the arguments of a request that need no ledger."""
-    if not 1 <= queries <= MAX_QUERIES:
-        raise RequestError(f"queries: must be 1 to {MAX_QUERIES} queries; got {queries}; make several requests")
+    if not 1 <= queries <= MAX_REQUESTED:
+        raise RequestError(f"queries: must be 1 to {MAX_REQUESTED} queries; got {queries}; make several requests")
     if not isinstance(why, str) or not why.strip() or len(why) > MAX_WHY or not why.isprintable():
         raise RequestError(
             f"why: must be a reason of 1 to {MAX_WHY} printable characters, which the curator reads; got another value"

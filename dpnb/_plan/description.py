@@ -1,4 +1,4 @@
-"""A query in words, for example ``median of mdvis``."""
+"""An aggregation in words, for example ``median of mdvis``; groups, rows and limits are `Plan.scope_description`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which reader reads which source, the tables of a session, and the digests of their files."""
+"""The formats of sources, and which reader reads each; the tables of a session, and the digests of their files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from dpnb._backends.reading import ALL, Wanted
 from dpnb._sources.columnar import read_duckdb, read_excel, read_feather, read_parquet, read_sqlite
-from dpnb._sources.snapshots import read_database
+from dpnb._sources.database_snapshots import read_database
 from dpnb._sources.source import DataSource
 from dpnb._sources.statistics_file import SAS, SPSS, STATA, reader
 from dpnb._sources.text_file import read_text_table

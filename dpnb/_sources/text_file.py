@@ -24,16 +24,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any
-
-import pandas as pd
+from typing import IO, TYPE_CHECKING, Any
 
 from dpnb._backends.reading import ALL, USUAL, Reading, Wanted
-from dpnb._backends.source_table import TextTable, Unreadable
 from dpnb._plan.constants import values_of
 from dpnb._sources.source import DataSource
 from dpnb.errors import SchemaError
 from dpnb.schema import Bounded, Categories, Dates, encodable
+
+if TYPE_CHECKING:
+    from dpnb._backends.source_table import TextTable, Unreadable
 
 SEPARATORS = (",", ";", "\t", "|")
 
@@ -115,6 +115,10 @@ def read_text_table(source: DataSource, wanted: Wanted = ALL) -> TextTable:
 
     Raises `SchemaError` if the first line has no column names.
     """
+    import pandas as pd
+
+    from dpnb._backends.source_table import TextTable, Unreadable
+
     reading = wanted.reading
     with _opened(source.path) as file:
         lines = _lines_of(file)

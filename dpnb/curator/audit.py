@@ -17,7 +17,7 @@ from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.budget_request import BudgetRequest, Decision, actor_of
 from dpnb._core.accountant.cap import NOTHING
 from dpnb._core.accountant.grant import Cap, Grant, amount_from_json
-from dpnb._core.accountant.parameters import parameters_of
+from dpnb._core.accountant.later_sessions import parameters_of
 from dpnb._core.accountant.tree import PARTITION, SUB_SESSION, Launch
 from dpnb._core.history.log import ROWS_PER_QUERY
 from dpnb._core.history.words import AnswerReader
@@ -27,7 +27,7 @@ from dpnb.accounting.losses import PureGDP
 from dpnb.accounting.losses.gaussian import as_amount
 from dpnb.accounting.partition_cost import PartRef
 from dpnb.copying import NotCopyable
-from dpnb.curator.audit_scopes import Audit, AuditedSum, AuditScope, guarantee_of, is_paid_for, same_words
+from dpnb.curator.audit_result import Audit, AuditedSum, AuditScope, guarantee_of, is_paid_for, same_words
 from dpnb.errors import DpnbError, PlanError
 from dpnb.ledger import ROOT, Charge, ChargeSummary, Ledger, node_of, parent_launch
 from dpnb.ledger.charge import ABOUT_TABLE, ACT, BUDGET_REQUEST, CLOSE, GRANT, LAUNCH, QUERIES

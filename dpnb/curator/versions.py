@@ -9,7 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from dpnb._core.accountant.accountant import Accountant
-from dpnb._core.accountant.parameters import with_sampled
+from dpnb._core.accountant.later_sessions import with_sampled
 from dpnb._core.ledger_metadata import NOISE, LedgerMetadata
 from dpnb.accounting.exact import decimal_up
 from dpnb.errors import DpnbError, printable

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from dpnb._backends.worker_thread import isolated_numeric_settings, run_guarded
-from dpnb._core import registry
+from dpnb._core import open_sessions
 from dpnb._core.accountant.admission import admit_launch
 from dpnb._core.accountant.tree import ABOVE_THRESHOLD, KINDS, Launch
 from dpnb._core.core import SessionCore
@@ -227,7 +227,7 @@ class ComparisonKind(Kind[CompareWithThreshold]):
             )
         if not hidden.core.n_remaining:  # another thread has used it up
             raise MechanismClosed(f"{launch.name}: is exhausted; nothing was charged; launch another one")
-        registry.before_reading()
+        open_sessions.before_reading()
         result = {
             "threshold": to_text(request.threshold),
             **run_guarded(lambda: self._answer(hidden.core, request.plan, request.threshold), FAILED),

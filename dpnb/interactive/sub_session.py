@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any, ClassVar, Generic, TypeVar
 
 from dpnb._core.accountant.accountant import Accountant
-from dpnb._core.accountant.parameters import computed_parameters
+from dpnb._core.accountant.later_sessions import computed_parameters
 from dpnb._core.accountant.tree import SUB_SESSION, Launch
 from dpnb._core.core import SessionCore
 from dpnb._plan.expressions.nodes import Column, Expression

@@ -19,9 +19,10 @@ from dpnb.ledger import charge as row
 from dpnb.ledger.chain import ChainHead
 from dpnb.ledger.charge import Charge, ChargeSummary, chained_hash, result_hash, sealed, summary_of
 from dpnb.ledger.declared import Declared
-from dpnb.ledger.declaring import DeclaringLedger
+from dpnb.ledger.declaring_ledger import DeclaringLedger
+from dpnb.ledger.file_format import FORMAT, TABLES
 from dpnb.ledger.origin import ROOT, UNCOUNTED, RequestOrigin, current_origin, refuse_beyond_room
-from dpnb.ledger.queries import FORMAT, INSERT, TABLES, UPDATE, DeclarationChange, end_of, refuse_other
+from dpnb.ledger.queries import INSERT, UPDATE, DeclarationChange, end_of, refuse_other
 from dpnb.ledger.row_times import RowTimes, time_of_row
 from dpnb.ledger.sqlite_file import SqliteFile
 from dpnb.threads import end_if_asked

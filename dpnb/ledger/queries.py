@@ -15,19 +15,9 @@ from dpnb.ledger.chain import ChainHead
 from dpnb.ledger.charge import ABOUT_BUDGET, REQUESTS, Charge, charge_of, result_hash
 from dpnb.ledger.connection import MEMORY, refuse_unreadable
 from dpnb.ledger.declared import STATED, Declared, DeclaredPeriod, Earlier, declared_in, extends
+from dpnb.ledger.file_format import FORMAT, TABLES
 from dpnb.ledger.origin import UNCOUNTED
 from dpnb.ledger.sqlite_file import SqliteFile
-
-FORMAT = 10
-"""1 to 9 were development versions.  A change in how a plan uses a unit's rows (which count, weights, steps) raises it
-too: under individual accounting what each unit has paid is recomputed from the plans."""
-
-TABLES = f"""
-CREATE TABLE metadata (key TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE parameters (key TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE head (id INTEGER NOT NULL, hash TEXT NOT NULL);
-{row.TABLE}
-"""
 
 MAX_ID = 2**63 - 1
 MAX_STORED = 10_000

@@ -17,7 +17,7 @@ from typing import Any
 from IPython.display import display
 
 from dpnb import progress
-from dpnb._core import registry
+from dpnb._core import open_sessions
 from dpnb._protocol.messages import FollowLedgers, PanelRequest, Reconnect, RequestComparison
 from dpnb.errors import DpnbError, printable
 from dpnb.notebook import cell_context, column_completion, panel, picker_state
@@ -27,8 +27,8 @@ from dpnb.notebook.ledger_watch import LedgerWatch
 from dpnb.notebook.magics import DpnbMagics
 from dpnb.query.query import Query
 from dpnb.render import sessions
-from dpnb.render.explanations import explanation_for
 from dpnb.render.page import FAINT, STYLE, explanation_link
+from dpnb.render.refusals import explanation_for
 from dpnb.session import BaseSession, snapshot
 from dpnb.session.session import import_libraries
 
@@ -98,19 +98,19 @@ def load(shell: Any) -> None:
     formatter = shell.display_formatter.mimebundle_formatter
     formatter.for_type(BaseSession, _gauges)
     shell.display_formatter.ipython_display_formatter.for_type(Query, _show)
-    registry.set_cell_provider(cell_context.current_cell, cell_context.when_identified)
+    open_sessions.set_cell_provider(cell_context.current_cell, cell_context.when_identified)
     progress.show_by(begin_line)
     panel.install(panel.sessions, panel.log, _on_request)
-    registry.subscribe(panel.publish)
-    registry.subscribe(_watch.wake)
+    open_sessions.subscribe(panel.publish)
+    open_sessions.subscribe(_watch.wake)
     import_later()
 
 
 def unload(shell: Any) -> None:
     """Disable the live output and the magics."""
-    registry.unsubscribe(panel.publish)
-    registry.unsubscribe(_watch.wake)
-    registry.set_cell_provider(None)
+    open_sessions.unsubscribe(panel.publish)
+    open_sessions.unsubscribe(_watch.wake)
+    open_sessions.set_cell_provider(None)
     progress.show_by(None)
     for where in ("line", "cell"):
         shell.magics_manager.magics[where].pop("dpnb", None)
@@ -129,7 +129,7 @@ _promised: set[str] = set()
 
 def say_promises(_: Any) -> None:
     """Say below a cell that made sessions for whom their promise holds: it is easily forgotten to declare that."""
-    for session in registry.sessions():
+    for session in open_sessions.sessions():
         if session.id not in _promised and isinstance(session, BaseSession):
             _promised.add(session.id)
             core = session._core
@@ -181,7 +181,7 @@ def _gauges(session: BaseSession) -> dict[str, object] | None:
         return None
     from dpnb.notebook import widgets  # imports ipywidgets, so only when gauges are displayed
 
-    registry.note_shown(session)
+    open_sessions.note_shown(session)
     now = snapshot.snapshot(session, compared=True)
     return widgets.mimebundle(now, text=sessions.render_text(now), html=sessions.render_html(now))
 

@@ -9,7 +9,7 @@ import importlib.util
 import sys
 from typing import Any
 
-from dpnb._core import registry
+from dpnb._core import open_sessions
 from dpnb.errors import DpnbError
 from dpnb.notebook.cell_output import outside
 from dpnb.query.query import Query
@@ -30,5 +30,5 @@ def install() -> None:
 def _picker(query: Query) -> Any:
     from dpnb.notebook import picker  # imports ipywidgets, so only when a picker is displayed
 
-    registry.subscribe(picker.follow)
+    open_sessions.subscribe(picker.follow)
     return picker.widget(query)

@@ -18,12 +18,12 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from dpnb._core import registry
+from dpnb._core import open_sessions
 from dpnb._protocol.messages import TARGET, LogChunk, PanelRequest, RequestSnapshot, RequestWholeLog
 from dpnb._protocol.snapshot import VERSION, ExplanationText, LogEntry, SessionSnapshot, Snapshot
 from dpnb.errors import DpnbError
 from dpnb.ledger import Ledger
-from dpnb.render.explanations import EXPLANATIONS
+from dpnb.render.refusals import EXPLANATIONS
 from dpnb.session import BaseSession, snapshot
 from dpnb.threads import ThreadTask
 
@@ -36,7 +36,7 @@ _compared: set[str] = set()
 
 def live() -> list[BaseSession]:
     """Live sessions, most recently used first."""
-    return [session for session in registry.sessions() if isinstance(session, BaseSession)]
+    return [session for session in open_sessions.sessions() if isinstance(session, BaseSession)]
 
 
 def ledgers() -> list[Ledger]:

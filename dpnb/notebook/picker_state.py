@@ -7,7 +7,7 @@ previews, which are free.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from fractions import Fraction
 from typing import Any
@@ -36,7 +36,6 @@ from dpnb.errors import BudgetExceeded, DpnbError, RequestError
 from dpnb.notebook.picker_steps import large_share, make_ask, make_step, short_amount, with_cost
 from dpnb.query.query import Query
 from dpnb.render.answers import estimates_html, estimates_text
-from dpnb.render.explanations import explanation_for
 from dpnb.render.numbers import format_percent_down, format_percent_up, percent
 from dpnb.render.previews import (
     FEW,
@@ -49,6 +48,7 @@ from dpnb.render.previews import (
     in_one_release,
     needed_words,
 )
+from dpnb.render.refusals import explanation_for
 from dpnb.results.answer import Answer
 from dpnb.results.estimates.expected import RANK
 from dpnb.results.preview import GAIN, Preview
@@ -169,7 +169,8 @@ def _steps(query: Query, best: Answer | None) -> list[Step]:
     if not query.runner.account.guarantee.has_budget:
         return _steps_without_budget(query, best)
     if _continues(query):  # up to the whole budget of a unit; earlier observations are not combined
-        last, best = _mu_step(query, decimal_sqrt_down(query.runner.account.budget.reference.loss.mu_squared)), None
+        whole_mu = decimal_sqrt_down(query.runner.account.budget.reference.loss.mu_squared)
+        (last,), best = _mu_steps(query, [whole_mu]), None
     elif not query.runner.account.filter.headroom:
         raise BudgetExceeded(f"{query.description}: nothing is left of the budget, and what was answered stays free")
     else:
@@ -179,7 +180,7 @@ def _steps(query: Query, best: Answer | None) -> list[Step]:
         raise BudgetExceeded(f"{query.description}: the remaining budget is too small for any release")
     if not whole.narrows_interval:
         raise BudgetExceeded(f"{query.description}: even the whole remaining budget would not narrow its intervals")
-    steps = [_mu_step(query, mu) for mu in _amounts(best, whole)]
+    steps = _mu_steps(query, _amounts(best, whole))
     return [*_worthwhile([one for one in steps if one[1].fits], whole), last]
 
 
@@ -189,8 +190,8 @@ def _steps_without_budget(query: Query, best: Answer | None) -> list[Step]:
     Raises `RequestError` if no such target narrows an interval.
     """
     known = 0.0 if best is None else best.total_loss.mu
-    last = _mu_step(query, short_amount(math.hypot(known, max(MAX_MU, 5 * known)), known))
-    steps = [*(_mu_step(query, mu) for mu in _amounts(best, last[1])), last]
+    (last,) = _mu_steps(query, [short_amount(math.hypot(known, max(MAX_MU, 5 * known)), known)])
+    steps = [*_mu_steps(query, _amounts(best, last[1])), last]
     options = _worthwhile(steps, last[1])
     if not options:
         raise RequestError(f"{query.description}: no step of the slider would narrow its intervals; give mu= in code")
@@ -233,8 +234,10 @@ def _unanswered(target: dict[str, Fraction]) -> Unanswered:
     return Unanswered(target={kind: to_text(amount)}, label=f"{kind}={float(amount):.6g}")
 
 
-def _mu_step(query: Query, mu: float) -> Step:
-    return {"mu": repr(mu)}, query.preview(mu=mu)
+def _mu_steps(query: Query, mus: list[float]) -> list[Step]:
+    """One for each mu; their previews share what depends on the query alone."""
+    previews: Iterable[Preview] = query.preview(mu=mus) if mus else ()
+    return [({"mu": repr(mu)}, preview) for mu, preview in zip(mus, previews, strict=True)]
 
 
 def _facts(steps: list[Step], step: CountStep | None) -> list[str]:

@@ -19,7 +19,6 @@ from typing import Any
 from IPython.core.getipython import get_ipython
 
 from dpnb._core.accountant.accountant import Accountant
-from dpnb._core.accountant.granting import MAX_WHY
 from dpnb._core.pricing.public_knowledge import count_code
 from dpnb._core.requesting import ask_service
 from dpnb._protocol.messages import Ask, AskOption, CountStep
@@ -33,6 +32,7 @@ from dpnb.render.numbers import error_amount, format_cost, format_mu_up, format_
 from dpnb.render.previews import FIRST_MU, FIRST_SHARE, describe_expected_error
 from dpnb.results.answer import Answer
 from dpnb.results.preview import Preview
+from dpnb.wire.limits import MAX_WHY
 
 # --- the cost that a page displays ------------------------------------------------------------------------------------
 

@@ -23,6 +23,7 @@ from dpnb.query.regression import RegressionQuery
 from dpnb.query.studies import TableOneQuery
 from dpnb.results.batch import BatchAnswer, BatchPreview, TableWithMargins, table_with_margins
 from dpnb.results.display import to_html
+from dpnb.results.tables.index import replaced
 from dpnb.schema import Schema
 
 A = TypeVar("A")
@@ -225,7 +226,7 @@ class PlannedQueries(PreviewedOnDisplay, Generic[A]):
         with self._pipeline.releases.executor.refusals_of(lambda: self.description):
             answer = self._pipeline.release(self._planned, target.of(self._planned.queries))
         shown = zip(self.queries, answer.answers, strict=True)
-        answers = tuple(replace(one, is_two_way=True) if query.is_two_way else one for query, one in shown)
+        answers = tuple(replaced(one, is_two_way=True) if query.is_two_way else one for query, one in shown)
         return self._answer(replace(answer, answers=answers))
 
     def _repr_html_(self) -> str:

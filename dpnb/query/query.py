@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, suppress
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -26,6 +25,7 @@ from dpnb.results.answer import Answer
 from dpnb.results.display import Explanation
 from dpnb.results.estimates.outputs import outputs_of
 from dpnb.results.preview import Amounts, Preview, Previewable, Previews
+from dpnb.results.tables.index import replaced
 
 
 def checked_query(runner: SessionCore, plan: Plan, view: AnyView) -> Query:
@@ -173,7 +173,7 @@ class Query(Previewable, Arrangements, SelectionMethods):
         answer = self.runner.releases.release(
             Release(self.plan, self.view, target), ALWAYS if at_most is None else Conditions(at_most=at_most)
         )
-        return replace(answer, is_two_way=True) if self.is_two_way else answer
+        return replaced(answer, is_two_way=True) if self.is_two_way else answer
 
     def _arranged(self, name: str, **options: tuple[object, object]) -> ArrangedQuery:
         return ArrangedQuery(self, (step(name, options),))
@@ -332,7 +332,7 @@ class Query(Previewable, Arrangements, SelectionMethods):
         Unlike a repeated `release`, this changes with each new observation.
         """
         answer = self.runner.releases.best(self.plan, self.view)
-        return answer if answer is None or not self.is_two_way else replace(answer, is_two_way=True)
+        return answer if answer is None or not self.is_two_way else replaced(answer, is_two_way=True)
 
     @property
     def unanswered(self) -> list[dict[str, Any]]:

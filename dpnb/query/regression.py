@@ -38,6 +38,7 @@ from dpnb.results.display import Explanation
 from dpnb.results.estimates.linear import terms_of
 from dpnb.results.preview import Preview, PreviewTarget
 from dpnb.results.regression import RegressionAnswer
+from dpnb.results.tables.index import replaced
 
 SHARES = (Fraction(4, 5), Fraction(1, 5))
 """The parts of the charge of coefficients and of their sampling error, of mu squared: the noise of the coefficients is
@@ -195,7 +196,7 @@ class RegressionQuery(Query):
         except (BudgetExceeded, PlanError) as error:  # what was released is kept
             return answer._noting(f"{STOPPED}: {error}")
         cost, share = total_of([answer.cost, found.cost]), answer.cost_fraction + found.cost_fraction
-        return _regression(replace(found, cost=cost, cost_fraction=share))
+        return _regression(replaced(found, cost=cost, cost_fraction=share))
 
     def explain(self) -> Explanation:
         """As `Query.explain`, and what the sampling error is measured from.

@@ -19,8 +19,7 @@ from dpnb.copying import NotCopyable
 from dpnb.errors import AccessDenied, DpnbError, ServiceError, ServiceUnavailable
 from dpnb.remote.tokens import Credential, Origin
 from dpnb.threads import ThreadTask
-from dpnb.wire import VERSION
-from dpnb.wire.messages import AnyReply, Done, Refused
+from dpnb.wire.messages import VERSION, AnyReply, Done, Refused
 
 RETRIED = (502, 503, 504)
 """Replies of a proxy or a service that is starting; the request is sent again."""

@@ -20,7 +20,7 @@ from dpnb.remote.deciding import (
     requests,
     requests_text,
 )
-from dpnb.wire.amounts import moment_from_text
+from dpnb.wire.limits import moment_from_text
 from dpnb.wire.messages import (
     AnyAct,
     Approve,

@@ -26,7 +26,7 @@ from dpnb.remote.connect import checked_table, open_channel
 from dpnb.remote.hub import hub_token
 from dpnb.remote.tokens import ask_for_token, find_token, origin_of
 from dpnb.render.numbers import format_percent_down, format_percent_up
-from dpnb.wire.amounts import MAX_NAME
+from dpnb.wire.limits import MAX_NAME
 from dpnb.wire.messages import AddAnalyst, AnyAct, AnyPersonAct, Approve, Components, Decline, HandOver, RemoveAnalyst
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from dpnb.errors import AccessDenied, DpnbError, LedgerError, LedgerReplaced, Re
 from dpnb.ledger.replica import ReplicaLedger
 from dpnb.remote.channel import Channel, Stream
 from dpnb.threads import ThreadTask
-from dpnb.wire.amounts import MAX_PENDING
+from dpnb.wire.limits import MAX_PENDING
 from dpnb.wire.messages import Changed, Rows, Table
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0

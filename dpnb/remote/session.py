@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from dpnb._core import registry
+from dpnb._core import open_sessions
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.core import SessionCore
 from dpnb._core.ledger_metadata import LedgerMetadata
@@ -28,8 +28,8 @@ from dpnb.remote.channel import MAX_SHOWN, Channel, printable, refusal, unreadab
 from dpnb.remote.events import LedgerCopy, ServiceConnection
 from dpnb.session.base import BaseSession
 from dpnb.session.disclosure.requests import StatementScope
-from dpnb.wire.amounts import limit_to_send
 from dpnb.wire.decoding import encode_envelope
+from dpnb.wire.limits import limit_to_send
 from dpnb.wire.messages import Envelope, Refused, Table
 
 UnansweredKey = tuple[str, str, Conditions]
@@ -97,7 +97,7 @@ class ServiceCalls(NotCopyable):
                 request,
                 None if conditions == ALWAYS else conditions,
                 self._node,
-                registry.current_cell(),
+                open_sessions.current_cell(),
                 after,
                 self._copy.pending(),
                 head,
@@ -167,9 +167,9 @@ class RemoteSession(BaseSession):
             guarantee=_guarantee(account, metadata.tables.words, table),
         )
         super().__init__(core)
-        core.on_change(lambda: registry.note_use(self))
+        core.on_change(lambda: open_sessions.note_use(self))
         self._connection.follow(core)  # first: the page shows whether changes are followed
-        registry.note_use(self)
+        open_sessions.note_use(self)
         weakref.finalize(self, channel.close)
 
     @property

@@ -25,7 +25,7 @@ from dpnb.errors import DpnbError, PlanError, RequestError
 from dpnb.results.display import Displayed
 from dpnb.results.estimates.population import population_remedy
 from dpnb.results.preview import Amounts, Preview, Previewable, Previews
-from dpnb.results.tables.index import Deferred
+from dpnb.results.tables.index import Deferred, replaced
 from dpnb.results.tables.intervals import OTHER_KINDS
 from dpnb.results.tables.table import Estimates
 from dpnb.schema import Key
@@ -159,7 +159,7 @@ class Answer(Estimates, Previewable):
             target = target_from(mu, rho, epsilon, share, within, confidence, simultaneous, final, keys, verb="refine")
             found = self.origin.refine(self, target)
         known = found.measurement_ids == self.measurement_ids
-        return replace(found, is_two_way=self.is_two_way, was_known=known)
+        return replaced(found, is_two_way=self.is_two_way, was_known=known)
 
     def _preview_of(self, amounts: Amounts, options: dict[str, Any]) -> Preview | Previews:
         self._refuse_discovery("preview")
@@ -234,7 +234,7 @@ class Answer(Estimates, Previewable):
                 f"proportions: needs counts or sums by group; got the {self.plan.words}; group the query first, "
                 "for example with .groupby(...).size()"
             )
-        return replace(self.origin.shares(self), is_two_way=self.is_two_way)
+        return replaced(self.origin.shares(self), is_two_way=self.is_two_way)
 
     @property
     def history(self) -> History:

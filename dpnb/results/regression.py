@@ -19,6 +19,7 @@ from dpnb.results.answer import Answer
 from dpnb.results.estimates.linear import RegressionNumbers
 from dpnb.results.estimates.noisy import Cells, IntervalArrays, SampledAs
 from dpnb.results.observations import FIRST_OBSERVATION_ALPHA
+from dpnb.results.tables.index import replaced
 from dpnb.results.tables.regression_methods import RegressionMethods
 from dpnb.results.tables.table import Estimates
 from dpnb.schema import Key, plain
@@ -66,7 +67,7 @@ class RegressionAnswer(RegressionMethods, Answer):  # type: ignore[misc]  # `tes
 
     def _noting(self, note: str) -> RegressionAnswer:
         """The same answer with a further remark."""
-        return replace(self, measured=replace(self.numbers, notes=(*self.numbers.notes, note)))
+        return replaced(self, measured=replace(self.numbers, notes=(*self.numbers.notes, note)))
 
     def __getstate__(self) -> dict[str, object]:
         """The state of a copy, which has no session."""

@@ -43,7 +43,10 @@ from dpnb.service.access.tokens import AUDITORS, CURATORS, LONGEST_TOKEN, MONITO
 from dpnb.service.curation.acts import carry_out, change_people
 from dpnb.service.curation.rows import audit_page, plan_page
 from dpnb.service.curation.state import table_state
-from dpnb.service.limits import (
+from dpnb.service.monitoring import log, log_login
+from dpnb.service.network.http import STOPPING_SECONDS, Held, PiecewiseResponse, client_of, keep_connection, read_body
+from dpnb.service.opening import NO_TABLE, OpenTable
+from dpnb.service.quotas import (
     FAILED_TOO_OFTEN,
     TOO_MANY_OPEN,
     TOO_MUCH_WORK,
@@ -52,16 +55,12 @@ from dpnb.service.limits import (
     OpenRequests,
     RequestRate,
 )
-from dpnb.service.monitoring import log, log_login
-from dpnb.service.network.http import STOPPING_SECONDS, Held, PiecewiseResponse, client_of, keep_connection, read_body
-from dpnb.service.opening import NO_TABLE, OpenTable
 from dpnb.service.requests import UNAUTHORIZED
 from dpnb.service.served import Rules, ServedAnalyst, ServedTable
 from dpnb.service.turns import FreeWork, TooMuch
-from dpnb.wire import VERSION
-from dpnb.wire.amounts import MAX_BODY, MAX_INTEGER, MAX_PENDING, WireError
 from dpnb.wire.decoding import HEAD
-from dpnb.wire.messages import ACTS, PERSON_ACTS, Refused
+from dpnb.wire.limits import MAX_BODY, MAX_INTEGER, MAX_PENDING, WireError
+from dpnb.wire.messages import ACTS, PERSON_ACTS, VERSION, Refused
 
 T = TypeVar("T")
 BODY_SECONDS = 60.0

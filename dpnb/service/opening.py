@@ -33,10 +33,10 @@ from dpnb.ledger.shared_rows import SharedRows
 from dpnb.service.analysts import AnalystSession, known_of
 from dpnb.service.configuration.parts import apply_division
 from dpnb.service.configuration.settings import TableSettings
+from dpnb.service.database_snapshots import with_snapshots
 from dpnb.service.heads import follow_head, refuse_older
 from dpnb.service.monitoring import described, log
 from dpnb.service.running import HeldRows, RunningRequest
-from dpnb.service.snapshots import with_snapshots
 from dpnb.service.turns import Turns
 from dpnb.session.backup import refuse_other_contents
 from dpnb.session.base import BaseSession

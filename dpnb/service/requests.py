@@ -28,7 +28,7 @@ from typing import Any
 
 import msgspec
 
-from dpnb._core import registry
+from dpnb._core import open_sessions
 from dpnb.copying import NotCopyable
 from dpnb.errors import (
     BudgetExceeded,
@@ -49,13 +49,13 @@ from dpnb.ledger import Charge
 from dpnb.ledger.origin import RequestOrigin, requested_by
 from dpnb.service.analysts import AnalystSession
 from dpnb.service.configuration.settings import Limits
-from dpnb.service.limits import CHARGED, NOT_CHARGED, TOO_MANY, TOO_MUCH_WORK, WAITED, StoredRows
 from dpnb.service.monitoring import Metrics, log
-from dpnb.service.network.grid import TimeGrid
+from dpnb.service.network.reply_times import TimeGrid
 from dpnb.service.opening import OpenTable
+from dpnb.service.quotas import CHARGED, NOT_CHARGED, TOO_MANY, TOO_MUCH_WORK, WAITED, StoredRows
 from dpnb.service.running import RunningRequest
 from dpnb.service.turns import FreeWork, TooMuch, Turn
-from dpnb.wire.amounts import WireError
+from dpnb.wire.limits import WireError
 from dpnb.wire.messages import AnyReply, Done, Envelope, LedgerRow, Refused, Rows
 
 TYPED = (
@@ -138,7 +138,7 @@ class RequestRunner(NotCopyable):
         self._running: dict[str, tuple[str, asyncio.Task[_Executed]]] = {}
         self._finished: OrderedDict[str, str] = OrderedDict()
         self._failures = count(1)
-        registry.set_cell_provider(_cell.get)
+        open_sessions.set_cell_provider(_cell.get)
 
     @property
     def running(self) -> int:

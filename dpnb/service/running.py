@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import monotonic
 
+from dpnb._core.open_sessions import watched_by
 from dpnb._core.pricing.query_state import batch_table_of
-from dpnb._core.registry import watched_by
 from dpnb.copying import NotCopyable
 from dpnb.errors import ExecutionStopped, InvalidValueError
 from dpnb.ledger import Charge, Ledger

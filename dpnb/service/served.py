@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from dpnb.copying import NotCopyable
 from dpnb.service.analysts import AnalystSession
 from dpnb.service.configuration.settings import Limits
-from dpnb.service.limits import StoredRows
 from dpnb.service.monitoring import Metrics
-from dpnb.service.network.grid import ChangeFeed, TimeGrid, assumed_rows
+from dpnb.service.network.reply_times import ChangeFeed, TimeGrid, assumed_rows
 from dpnb.service.opening import OpenTable
+from dpnb.service.quotas import StoredRows
 from dpnb.service.requests import RequestRunner
 from dpnb.service.turns import FreeWork
 from dpnb.wire.messages import Changed, Rows

@@ -7,7 +7,7 @@ begins after at most one piece of work of each other analyst, however much the o
 Work that reads no rows, such as decoding what people send, is done in threads of its own, in turns between people, one
 piece of a person's at a time: neither many bodies nor large replies of one person keep those of the others waiting, and
 the threads in which curators act, and tokens are checked, do none of it.  Its CPU seconds are counted; see
-`dpnb.service.limits.CpuSeconds`.
+`dpnb.service.quotas.CpuSeconds`.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from typing import Any, Generic, TypeVar
 
 from dpnb.copying import NotCopyable
 from dpnb.service.configuration.settings import Limits
-from dpnb.service.limits import CpuSeconds
 from dpnb.service.monitoring import Metrics
+from dpnb.service.quotas import CpuSeconds
 from dpnb.wire.decoding import decode_envelope
 from dpnb.wire.messages import Envelope
 

@@ -27,8 +27,8 @@ from typing import Any
 
 import msgspec
 
-from dpnb._sources.snapshots import OTHERS, PRIVATE_FOLDER, synchronize
-from dpnb._sources.snapshots import SUFFIX as SNAPSHOTS
+from dpnb._sources.database_snapshots import OTHERS, PRIVATE_FOLDER, synchronize
+from dpnb._sources.database_snapshots import SUFFIX as SNAPSHOTS
 from dpnb.errors import InvalidValueError, LedgerError
 from dpnb.ledger import Ledger
 from dpnb.ledger.charge import TABLE_FILES, digest

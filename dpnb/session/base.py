@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
-from dpnb._core import registry
+from dpnb._core import open_sessions
 from dpnb._core.core import SessionCore
 from dpnb._core.options import discovery_delta
 from dpnb._plan.join import table_of
@@ -30,7 +30,7 @@ from dpnb.results.schema import TableSchema, TablesSchema
 from dpnb.schema import encodable
 from dpnb.session.batches import Batches
 from dpnb.session.budget_requests import BudgetRequests
-from dpnb.session.statements import BudgetReadings, DisplayedSession, Statements, refuse_report_of_a_part
+from dpnb.session.self_description import BudgetReadings, DisplayedSession, Statements, refuse_report_of_a_part
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -338,8 +338,8 @@ class SubSession(ChildSession):
 
     def __init__(self, mechanism: SubSessionMechanism) -> None:
         super().__init__(mechanism, mechanism.inner)
-        self._core.on_change(lambda: registry.note_use(self))
-        registry.note_use(self)
+        self._core.on_change(lambda: open_sessions.note_use(self))
+        open_sessions.note_use(self)
 
 
 class PartSession(ChildSession):

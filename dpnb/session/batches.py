@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dpnb._core.core import SessionCore
-from dpnb._core.reconcile import reconcile
+from dpnb._core.reconcile_answers import reconcile
 from dpnb._target import named_arguments
 from dpnb.accounting.exact import Number
 from dpnb.errors import RequestError

@@ -6,7 +6,7 @@ import math
 from functools import lru_cache
 
 from dpnb._core.accountant.accountant import Accountant
-from dpnb._core.explain import WORST_CASE, participation_description, remaining_description
+from dpnb._core.session_explanation import WORST_CASE, participation_description, remaining_description
 from dpnb._protocol.snapshot import Gauge
 from dpnb.accounting.budget import Budget, NoBudget
 from dpnb.accounting.exact import (
@@ -22,7 +22,7 @@ from dpnb.accounting.exact import (
 from dpnb.accounting.filters import Filter
 from dpnb.accounting.guarantee import PrivacyGuarantee
 from dpnb.accounting.odometers import Odometer
-from dpnb.accounting.odometers.protocol import confidence_text
+from dpnb.accounting.odometers.base import confidence_text
 from dpnb.render.numbers import format_percent_down, format_percent_up
 
 

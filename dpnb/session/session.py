@@ -16,9 +16,9 @@ from typing import Any, Self, Unpack
 import msgspec
 
 from dpnb._backends.reading import Reading
-from dpnb._core import registry
+from dpnb._core import open_sessions
 from dpnb._core.accountant.accountant import Accountant
-from dpnb._core.accountant.parameters import expected_tables, refuse_changed
+from dpnb._core.accountant.later_sessions import expected_tables, refuse_changed
 from dpnb._core.core import SessionCore
 from dpnb._core.ledger_metadata import (
     MOCK_DATA,
@@ -296,8 +296,8 @@ class Session(BaseSession):
             individuals=None if exhausted is None else IndividualAccounting(tables, account, version, exhausted),
         )
         super().__init__(core)
-        core.on_change(partial(registry.note_use, self))
-        registry.note_use(self)
+        core.on_change(partial(open_sessions.note_use, self))
+        open_sessions.note_use(self)
 
     @classmethod
     def rehearse(cls, table: object = None, **arguments: Unpack[SessionOptions]) -> Self:

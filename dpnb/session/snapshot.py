@@ -1,4 +1,4 @@
-"""A snapshot of a session, also of its log, from which text, static HTML, live gauges and panel are rendered.
+"""A snapshot of a session, its gauges and log, from which text, static HTML, live widgets and panel are rendered.
 
 It is computed from schema, plan, budget and ledger.  Nothing in it is computed from rows except released values: the
 existence of an answer and the width of its intervals.
@@ -11,13 +11,13 @@ from typing import Any, Protocol
 
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.budget_request import BudgetRequest
-from dpnb._core.accountant.comparison import EPSILON_ODOMETERS, FilterComparison, FilterState
+from dpnb._core.accountant.filters_and_odometers import EPSILON_ODOMETERS, FilterComparison, FilterState
 from dpnb._core.core import SessionCore
 from dpnb._core.execution.executor import Connection
-from dpnb._core.explain import next_steps, participation_description
 from dpnb._core.history.log import CellCost, LoggedRequest, RequestLog
 from dpnb._core.ledger_metadata import MOCK_DATA, NO_BUDGET
 from dpnb._core.pricing.estimation import AnswerSummary
+from dpnb._core.session_explanation import next_steps, participation_description
 from dpnb._plan.description import STEP_OF
 from dpnb._protocol import snapshot as protocol
 from dpnb._protocol.snapshot import BudgetAxis, Curve, OdometerAxis, TimelineChart, TimelinePoint
@@ -26,8 +26,8 @@ from dpnb.accounting.losses import GDP
 from dpnb.accounting.odometers import Odometer
 from dpnb.errors import DpnbError, printable
 from dpnb.ledger import ROOT
-from dpnb.render.explanations import explanation_for
 from dpnb.render.numbers import format_cost, format_percent_down, format_percent_up
+from dpnb.render.refusals import explanation_for
 from dpnb.session.gauges import (
     describe_spent,
     finite,

@@ -1,7 +1,4 @@
 """What a remote session and the service send each other: frozen values without code, files or queries as text.
 
-Both sides decode with these types only, and refuse everything else.  `VERSION` is part of every address.
+Both sides decode with these types only, and refuse everything else.
 """
-
-VERSION = 3
-"""Version of the messages; a client and a service of different versions refuse each other."""

@@ -1,8 +1,8 @@
-"""Decoding of requests from an untrusted client.
+"""Decoding of requests from an untrusted client, whose form and limits it checks.
 
 A body is accepted only if it is exactly what `encode_envelope` writes for some request, apart from the order of fields:
 no unknown or repeated fields anywhere (also inside plans, whose types would ignore them), no default written out, no
-number that is not finite, and nothing beyond the limits of `dpnb.wire.amounts`.  Sizes are checked before anything is
+number that is not finite, and nothing beyond the limits of `dpnb.wire.limits`.  Sizes are checked before anything is
 built from them.
 
 An error names the field, never its value, so that no log line and no page repeats what a client sent.
@@ -34,7 +34,7 @@ from dpnb._request import (
 )
 from dpnb._target import Target
 from dpnb.schema import encodable
-from dpnb.wire.amounts import (
+from dpnb.wire.limits import (
     CAP,
     CONFIDENCE,
     LOSS,

@@ -1,4 +1,4 @@
-"""What sessions and curators send to a service, and what it answers.
+"""What sessions and curators send to a service, what it answers, and the version of these messages.
 
 Whatever of an analyst writes into the ledger or reads rows is a request (`dpnb._request`), sent with what the service
 needs beside it.  Everything else is free (previews, explanations, gauges, logs, combined answers): it is computed by
@@ -13,7 +13,10 @@ from typing import Annotated, Literal
 import msgspec
 
 from dpnb._request import AnyRequest, Conditions, encode
-from dpnb.wire.amounts import MAX_INTEGER
+from dpnb.wire.limits import MAX_INTEGER
+
+VERSION = 3
+"""Part of every address; a client and a service of different versions refuse each other."""
 
 
 class Envelope(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -23,6 +23,7 @@ from dpnb.accounting import GDP, RDP, ZCDP, ApproxDP, Loss, PointwiseDP, PureDP,
 from dpnb.accounting.conversions import epsilon_from_curve
 from dpnb.accounting.exact import exact
 from dpnb.errors import BudgetExceeded, ConversionError, InvalidValueError
+from rationals import fractions
 
 HAIR = Fraction(1, 10**60)
 
@@ -156,8 +157,8 @@ BUDGET = {2: "0.6", 8: "1.9"}
 DELTA = Fraction(3, 100)
 MENU = [(Fraction(1, 2), Fraction(1, 100)), (Fraction(1, 5), Fraction(2, 100)), (Fraction(2, 5), Fraction(0))]
 
-sizes = st.fractions(Fraction(1, 4), 1, max_denominator=100)
-menus = st.lists(st.tuples(sizes, st.fractions(0, DELTA, max_denominator=300)), min_size=1, max_size=4)
+sizes = fractions(Fraction(1, 4), 1, max_denominator=100)
+menus = st.lists(st.tuples(sizes, fractions(0, DELTA, max_denominator=300)), min_size=1, max_size=4)
 
 
 @given(menu=menus)
@@ -224,7 +225,7 @@ def test_control_one_delta_does_not_serve_two_purposes() -> None:
     assert true_delta(fresh.guaranteed_epsilon(Fraction(6, 100))) <= 0.06
 
 
-@given(st.lists(st.tuples(sizes, st.fractions(0, DELTA, max_denominator=300)), max_size=8))
+@given(st.lists(st.tuples(sizes, fractions(0, DELTA, max_denominator=300)), max_size=8))
 def test_sums_are_those_of_exact_arithmetic(history: list[tuple[Fraction, Fraction]]) -> None:
     state = RDPFilter({8: 1}, DELTA)
     rho = delta = Fraction(0)

@@ -15,6 +15,7 @@ from dpnb.accounting.convert import convert, group_privacy
 from dpnb.accounting.exact import exact
 from dpnb.accounting.losses import GDP, RDP, ZCDP, ApproxDP, Loss, PointwiseDP, PureDP
 from dpnb.errors import ConversionError, InvalidValueError
+from rationals import fractions
 
 epsilons = st.floats(1e-6, 20)
 
@@ -121,7 +122,7 @@ def test_best_order_of_one_release_gives_its_epsilon() -> None:
     assert convert(curve, ApproxDP, delta=1e-6) == ApproxDP(min(at), 1e-6)
 
 
-@given(st.fractions(Fraction(101, 100), 64, max_denominator=1000))
+@given(fractions(Fraction(101, 100), 64, max_denominator=1000))
 def test_orders_in_between_are_bounded_from_the_safe_side(order: Fraction) -> None:
     true = ZCDP(0.1)
     known = convert(true, RDP, orders=[1.5, 4, 64])

@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 from dpnb.accounting.exact import Number, exact
 from dpnb.accounting.losses import GDP, RDP, ZCDP, ApproxDP, Loss, PointwiseDP, PureDP, loss_from_json
 from dpnb.errors import ConversionError, DpnbError, InvalidValueError
+from rationals import fractions
 
-sizes = st.fractions(min_value=0, max_value=1000, max_denominator=10**12)
-squares = st.fractions(min_value=0, max_value=10**6, max_denominator=10**12)
-deltas = st.fractions(min_value=0, max_value=1, max_denominator=10**9)
+sizes = fractions(0, 1000, max_denominator=10**12)
+squares = fractions(0, 10**6, max_denominator=10**12)
+deltas = fractions(0, 1, max_denominator=10**9)
 losses = st.builds(GDP.from_mu_squared, squares, deltas)
 curves = st.dictionaries(sizes.map(lambda x: x + Fraction(101, 100)), sizes, min_size=1, max_size=4)
 kinds = st.one_of(

@@ -25,8 +25,9 @@ from dpnb.accounting.odometers import (
     ZCDPAccumulator,
 )
 from dpnb.errors import ConversionError, InvalidValueError
+from rationals import fractions
 
-rhos = st.lists(st.fractions(0, 1, max_denominator=1000), max_size=20)
+rhos = st.lists(fractions(0, 1, max_denominator=1000), max_size=20)
 
 
 class TestApproxDP(SumOdometerContract):
@@ -223,7 +224,7 @@ def test_tracker_counts_a_loss_above_its_increment_in_as_many_blocks_as_it_fills
     assert read == [0.5, 1.5, 2, 2, 3, 3.5]
 
 
-@given(history=st.lists(st.fractions(0, 5, max_denominator=100), max_size=20))
+@given(history=st.lists(fractions(0, 5, max_denominator=100), max_size=20))
 def test_tracker_is_never_below_the_sum_whatever_the_increment(history: list[Fraction]) -> None:
     tracker, plain = RenyiTracker(8, "0.7"), RDPAccumulator(8)
     for rho in history:

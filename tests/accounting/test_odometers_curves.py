@@ -22,10 +22,11 @@ from dpnb.accounting.odometers import (
     StitchedOdometer,
 )
 from dpnb.errors import InvalidValueError
+from rationals import fractions
 
 SIDES: list[Sided] = ["one", "two"]
-deltas = st.builds(lambda x: Fraction(10) ** -int(x) / 3, st.integers(0, 299)) | st.fractions(
-    min_value=Fraction(1, 10**9), max_value=1 - Fraction(1, 10**12)
+deltas = st.builds(lambda x: Fraction(10) ** -int(x) / 3, st.integers(0, 299)) | fractions(
+    Fraction(1, 10**9), 1 - Fraction(1, 10**12)
 )
 usual_deltas = deltas.filter(lambda delta: delta < Fraction(1, 10))
 scales = st.floats(1e-12, 1e12)

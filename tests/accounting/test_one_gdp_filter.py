@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from dpnb.accounting import GDP, ApproxDP, GDPFilter, Loss, PureDP, PureGDP
 from dpnb.accounting.exact import exact
 from dpnb.errors import BudgetExceeded
+from rationals import fractions
 
-amounts = st.one_of(st.just(Fraction(0)), st.fractions(Fraction(1, 1000), Fraction(1, 2), max_denominator=1000))
+amounts = st.one_of(st.just(Fraction(0)), fractions(Fraction(1, 1000), Fraction(1, 2), max_denominator=1000))
 deltas = st.sampled_from([Fraction(0), Fraction(1, 10**9), Fraction(1, 10**7)])
 losses = st.one_of(
     st.builds(lambda mu, delta: GDP(mu, delta), amounts, deltas),
@@ -85,7 +86,7 @@ def test_empty_reserve_changes_nothing(mu: Fraction, delta: Fraction, history: l
             assert_equal(without, empty, loss)
 
 
-@given(st.fractions(Fraction(1, 5), 1, max_denominator=20), losses)
+@given(fractions(Fraction(1, 5), 1, max_denominator=20), losses)
 def test_repetitions_are_counted_alike(mu: Fraction, loss: Loss) -> None:
     (count, without), (other, empty) = (
         repeated(each, loss) for each in (GDPFilter(mu), GDPFilter.from_loss(PureGDP(0, mu)))

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpnb.accounting.partition_cost import NO_PARTS, PartRef, PartSums
+from rationals import fractions
 
-losses = st.tuples(*[st.fractions(0, 3, max_denominator=50)] * 2)
+losses = st.tuples(*[fractions(0, 3, max_denominator=50)] * 2)
 charges = st.lists(st.tuples(st.sampled_from("abcd"), losses), max_size=12)
 
 
@@ -33,7 +34,7 @@ def test_growths_add_up_to_the_p_largest_sums_component_by_component(
     assert tuple(paid) == sums.cost(1, most, 2)
 
 
-@given(most=st.integers(1, 5), charged=charges, part=st.sampled_from("abcde"), more=st.fractions(0, 2))
+@given(most=st.integers(1, 5), charged=charges, part=st.sampled_from("abcde"), more=fractions(0, 2))
 def test_what_is_free_costs_nothing_and_everything_beyond_is_paid(
     most: int, charged: list[tuple[str, tuple[Fraction, ...]]], part: str, more: Fraction
 ) -> None:

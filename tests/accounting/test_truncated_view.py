@@ -48,6 +48,7 @@ from dpnb.accounting import (
 from dpnb.accounting.conversions import delta_from_mu
 from dpnb.accounting.exact import exact
 from dpnb.errors import ConversionError, DpnbError, InvalidValueError
+from rationals import fractions
 
 # --- what it keeps ----------------------------------------------------------------------------------------------------
 
@@ -135,9 +136,9 @@ ODOMETERS: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", ODOMETERS)
 @given(
-    sizes=st.lists(st.fractions(0, "1/10", max_denominator=100), max_size=10),
-    small=st.fractions(0, 3, max_denominator=50),
-    more=st.fractions(0, 3, max_denominator=50),
+    sizes=st.lists(fractions(0, "1/10", max_denominator=100), max_size=10),
+    small=fractions(0, 3, max_denominator=50),
+    more=fractions(0, 3, max_denominator=50),
 )
 def test_a_smaller_threshold_keeps_a_part_and_the_bound_is_always_within_it(
     name: str, sizes: list[Fraction], small: Fraction, more: Fraction

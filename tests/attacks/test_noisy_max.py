@@ -49,9 +49,9 @@ def attack(charge: Charge, law: Law = chances) -> float:
     """The Renyi divergence of two neighbouring tables, as a multiple of what was charged."""
     worst = 0.0
     for epsilon in (0.25, 1.0, 2.0):
-        pair = [law((5, 5), epsilon), law((6, 5), epsilon)]
+        pair, charged_rho = [law((5, 5), epsilon), law((6, 5), epsilon)], charge(epsilon)
         for one, other in (pair, pair[::-1]):
-            worst = max(worst, *(divergence(one, other, order) / (order * charge(epsilon)) for order in ORDERS))
+            worst = max(worst, *(divergence(one, other, order) / (order * charged_rho) for order in ORDERS))
     return worst
 
 

@@ -23,8 +23,8 @@ import pytest
 
 import dpnb
 from attacks.common import session
-from dpnb.wire.amounts import WireError
 from dpnb.wire.decoding import decode_envelope
+from dpnb.wire.limits import WireError
 
 RUN: list[str] = []
 

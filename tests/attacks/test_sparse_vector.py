@@ -22,9 +22,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 
-import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy import stats
 
 from dpnb.interactive.above_threshold import (
@@ -34,7 +32,8 @@ from dpnb.interactive.above_threshold import (
     LaplaceComparison,
 )
 from dpnb.mechanisms.laplace import discrete_laplace
-from dpnb.mechanisms.randomness import NoiseSource, NotPrivateSeededSource
+from dpnb.mechanisms.randomness import NoiseSource
+from mechanisms.oracles import Prefetched
 
 pytestmark = pytest.mark.statistical
 
@@ -78,23 +77,6 @@ class Event:
 
 
 Launch = Callable[[Event, NoiseSource], Ask]
-
-
-class Prefetched:
-    """Seeded words, drawn many at a time: asking for sixteen takes longer than using them."""
-
-    private = False
-
-    def __init__(self, seed: int) -> None:
-        self._inner = NotPrivateSeededSource(seed)
-        self._block = self._inner.words(0)
-        self._used = 0
-
-    def words(self, n: int) -> NDArray[np.uint64]:
-        if self._used + n > len(self._block):
-            self._block, self._used = self._inner.words(max(n, 1 << 16)), 0
-        self._used += n
-        return self._block[self._used - n : self._used]
 
 
 def happens(event: Event, ask: Ask, places: tuple[int, ...]) -> bool:

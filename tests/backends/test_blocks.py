@@ -16,8 +16,8 @@ import pytest
 from dpnb._backends.memory import blocks
 from dpnb._backends.memory.blocks import blocks_of, by_blocks
 from dpnb._backends.memory.execute import execute, scaled_sums
-from dpnb._backends.memory.per_unit import per_unit_vectors
 from dpnb._backends.memory.prepare import prepared_table
+from dpnb._backends.memory.unit_contributions import per_unit_vectors
 from dpnb._backends.worker_thread import run_guarded
 from dpnb._compile import linear_query
 from dpnb._plan.expressions.nodes import Arithmetic, Column, Compare, IsIn, Literal

@@ -15,11 +15,11 @@ from compile.neighbours import FAMILY, WITH_NORM, WITHOUT_NORM, changes
 from compile.neighbours import SCHEMA as SMALL
 from dpnb._backends.memory import gradient
 from dpnb._backends.memory.execute import execute
-from dpnb._backends.memory.per_unit import per_unit_vectors
 from dpnb._backends.memory.prepare.prepared_table import prepare
+from dpnb._backends.memory.unit_contributions import per_unit_vectors
 from dpnb._compile import linear_query
-from dpnb._compile.explanation import contribution, explanation
 from dpnb._compile.features import CLIP_STEPS
+from dpnb._compile.query_explanation import contribution, explanation
 from dpnb._plan.checks import check_plan
 from dpnb._plan.expressions.nodes import Column, Compare, Literal
 from dpnb._plan.identity import query_key

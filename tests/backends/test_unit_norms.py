@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from dpnb._backends.memory import execute
-from dpnb._backends.memory import per_unit as unit_norms
+from dpnb._backends.memory import unit_contributions as unit_norms
 from dpnb._backends.memory.prepare.prepared_table import prepare
 from dpnb._compile import linear_query
 from dpnb._plan.expressions.nodes import Column, Compare, Literal

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from compile.neighbours import MENU, ROW, SCHEMA, WITH_NORM, WITHOUT_NORM, squared
 from dpnb._backends.memory.execute import execute
-from dpnb._backends.memory.per_unit import per_unit_vectors
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable, prepare
+from dpnb._backends.memory.unit_contributions import per_unit_vectors
 from dpnb._compile import linear_query
 from dpnb._plan.expressions.nodes import Column, Compare, Literal
 from dpnb._plan.measurements import (

@@ -18,8 +18,9 @@ from contracts.filters import OtherKindOfLoss
 from dpnb.accounting.losses import Loss, loss_from_json
 from dpnb.accounting.odometers import Odometer
 from dpnb.errors import ConversionError
+from rationals import fractions
 
-sizes = st.fractions(min_value=0, max_value=10**6, max_denominator=10**9)
+sizes = fractions(0, 10**6, max_denominator=10**9)
 histories = st.lists(sizes, max_size=12)
 # One inherited test runs in several classes, on purpose.
 inherited = settings(suppress_health_check=[HealthCheck.differing_executors])

@@ -15,13 +15,14 @@ from hypothesis import strategies as st
 
 import dpnb
 from dpnb._backends.memory import memory_backend
-from dpnb._core.accountant import parameters
+from dpnb._core.accountant import later_sessions
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.admission import admit
 from dpnb.accounting.filters import GDPFilter
 from dpnb.accounting.grid import grid_down
 from dpnb.accounting.losses import GDP
 from dpnb.errors import BudgetExceeded, LedgerError
+from rationals import fractions
 from threads import at_once
 
 if sys.platform == "win32":
@@ -76,13 +77,13 @@ def test_rows_that_are_counted_at_once_are_counted_as_one_after_another(
 
 def test_the_figures_of_a_ledger_are_those_it_was_made_with(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = open_session(path).odometer
-    monkeypatch.setattr(parameters, "ODOMETER_DELTA", Fraction(1, 10))
+    monkeypatch.setattr(later_sessions, "ODOMETER_DELTA", Fraction(1, 10))
     assert open_session(path).odometer == made
     assert open_session(path.with_name("new.dpnb")).odometer != made
 
 
 @given(
-    budget=st.fractions(Fraction(1, 100), 10),
+    budget=fractions(Fraction(1, 100), 10),
     asked=st.lists(st.tuples(st.integers(1, 30), st.integers(1, 40)), max_size=12),
 )
 def test_an_account_admits_what_the_filter_admits_and_nothing_else(

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import subprocess
-import sys
 import threading
 from fractions import Fraction
 from pathlib import Path
@@ -29,8 +27,8 @@ from dpnb.errors import (
     PlanError,
     RequestError,
 )
+from forked import ran
 
-ROOT = Path(__file__).parents[2]
 TOWNS, PLANS = ["north", "south", "west"], ["free", "paid"]
 SCHEMA = {"town": dpnb.Categories(TOWNS), "plan": dpnb.Categories(PLANS), "visits": dpnb.Bounded(0, 10)}
 
@@ -121,7 +119,7 @@ def test_batch_that_failed_is_resumed_free(tmp_path: Path, monkeypatch: pytest.M
 KILLED = """
 import os, sys
 from dpnb._backends.memory.memory_backend import MemoryBackend
-from tests.core.test_batches import open_session, queries_of
+from core.test_batches import open_session, queries_of
 
 sums, calls = MemoryBackend.sums, []
 
@@ -140,8 +138,8 @@ session.plan(queries_of(session)).release(mu=0.1)
 @pytest.mark.parametrize("table_number", [1, pytest.param(3, marks=pytest.mark.slow)])
 def test_batch_of_a_killed_kernel_is_resumed_free(tmp_path: Path, table_number: int) -> None:
     path = tmp_path / "a.dpnb"
-    killed = subprocess.run([sys.executable, "-c", KILLED, str(path), str(table_number)], cwd=ROOT, check=False)
-    assert killed.returncode == 7
+    exit_code, _ = ran(tmp_path, KILLED, str(path), str(table_number))
+    assert exit_code == 7, (tmp_path / "errors").read_text("utf-8")
     session = open_session(ledger=path)
     statuses = [charge.status for charge in session.ledger.charges()]
     assert statuses == ["released"] * (table_number - 1) + ["reserved"] * (5 - table_number)

@@ -25,12 +25,13 @@ from dpnb.accounting.losses import ApproxDP, PureGDP
 from dpnb.errors import BudgetExceeded, InvalidValueError
 from dpnb.interactive import AbsoluteError
 from dpnb.mechanisms.gaussian import sigma_for
+from rationals import fractions
 
 FINEST = 10**60 * 2**100
 BITS = FINEST.bit_length()
 SCHEMA = {"x": dpnb.Bounded(0, 10), "g": dpnb.Categories(["a", "b", "c"]), "t": dpnb.Text()}
 TABLE = pd.DataFrame({"x": [1.0, 2.0, 3.0] * 40, "g": ["a", "b", "c"] * 40, "t": ["u", "v", "w"] * 40})
-FRACTIONS = st.fractions(min_value=0, max_value=10**6)
+FRACTIONS = fractions(0, 10**6)
 COUNT = dpnb.Session.rehearse(name="rehearsed", budget=dpnb.Budget.gdp(1), schema=SCHEMA).frame.count().plan
 POSITIVE = st.builds(Fraction, st.integers(1, 2**190), st.integers(1, 2**190))
 
@@ -63,7 +64,7 @@ def test_what_is_written_as_a_double_or_a_decimal_is_charged_as_it_is(number: An
     assert loss_up(loss) is loss
 
 
-@given(losses=st.lists(FRACTIONS, max_size=20), budget=st.fractions(min_value=0, max_value=30, max_denominator=999))
+@given(losses=st.lists(FRACTIONS, max_size=20), budget=fractions(0, 30, max_denominator=999))
 def test_mechanisms_never_make_the_sum_longer_even_at_the_end_of_a_budget_that_is_not_on_the_grid(
     losses: list[Fraction], budget: Fraction
 ) -> None:
@@ -79,7 +80,7 @@ def test_mechanisms_never_make_the_sum_longer_even_at_the_end_of_a_budget_that_i
         assert not limit % state.spent.mu_squared.denominator
 
 
-@given(epsilon=POSITIVE, delta=st.fractions(min_value=0, max_value=1))
+@given(epsilon=POSITIVE, delta=fractions(0, 1))
 def test_losses_of_mechanisms_are_never_rounded_down(epsilon: Fraction, delta: Fraction) -> None:
     for loss in (PureDP(epsilon), ApproxDP(epsilon, delta), PureGDP.of(epsilon, delta, epsilon)):
         assert all(new >= old for new, old in zip(loss_up(loss).parts, loss.parts, strict=True))

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpnb
-from dpnb._core.accountant.comparison import EPSILON_ODOMETERS, ChargeBatch, FilterComparison, partition_cost
+from dpnb._core.accountant.filters_and_odometers import EPSILON_ODOMETERS, ChargeBatch, FilterComparison, partition_cost
 from dpnb.accounting.budget import Budget
 from dpnb.accounting.convert import convert
 from dpnb.accounting.exact import decimal_up, exact

@@ -10,8 +10,8 @@ import pytest
 
 import dpnb
 from dpnb import errors
-from dpnb.render.explanations import EXPLANATIONS, explanation_for
 from dpnb.render.numbers import format_percent_down
+from dpnb.render.refusals import EXPLANATIONS, explanation_for
 from dpnb.session import snapshot
 
 TABLE = pd.DataFrame({"who": [1, 1, 2], "x": [1.0, 2.0, 3.0], "g": ["a", "b", "a"]})

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import dpnb
 from core.unit_by_unit import QUESTIONS, heard, of_rows, opened, predicted, unit_budget
-from dpnb._core.accountant.comparison import FilterComparison
+from dpnb._core.accountant.filters_and_odometers import FilterComparison
 from dpnb._core.execution import releases
 from dpnb.accounting.losses import GDP
 from dpnb.errors import BudgetExceeded, ExecutionError, InvalidValueError, LedgerError, RequestError

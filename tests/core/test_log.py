@@ -11,7 +11,7 @@ import pytest
 
 import dpnb
 from dpnb._compile import linear as compiling
-from dpnb._core import registry
+from dpnb._core import open_sessions
 from dpnb._plan.expressions import dtypes, rules
 from dpnb._request import Release
 from dpnb.curator.audit import audit
@@ -37,7 +37,7 @@ def made(tmp_path: Path) -> Made:
 def cell(monkeypatch: pytest.MonkeyPatch) -> Callable[[str | None], None]:
     """Says from which notebook cell the following requests come."""
     asking: list[str | None] = [None]
-    monkeypatch.setattr(registry, "_front_end", [lambda: asking[0]])
+    monkeypatch.setattr(open_sessions, "_front_end", [lambda: asking[0]])
     return lambda name: asking.__setitem__(0, name)
 
 

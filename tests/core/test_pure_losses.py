@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 import dpnb
-from dpnb._core import registry
+from dpnb._core import open_sessions
 from dpnb.accounting import GDPFilter, PureGDP
 from dpnb.accounting.conversions import mu_from_pure, residue_charge
 from dpnb.accounting.convert import convert
@@ -273,13 +273,13 @@ def test_the_gauges_show_both_parts_of_the_budget() -> None:
 
 def test_a_cell_that_only_took_from_the_reserve_says_so() -> None:
     session = opened(":memory:", budget=RESERVED)
-    registry.set_cell_provider(lambda: "scanning")
+    open_sessions.set_cell_provider(lambda: "scanning")
     try:
         session.above_threshold(3, name="scan", epsilon="0.1")
         assert [cell.text for cell in snapshot(session).cell_costs] == ["66.7% of the reserve"]
         session.above_threshold(3, name="larger", epsilon="0.06")
     finally:
-        registry.set_cell_provider(None)
+        open_sessions.set_cell_provider(None)
     (cell,) = snapshot(session).cell_costs
     assert re.fullmatch(r"[\d.]+% of the budget and 100.0% of the reserve", cell.text)
     assert "cost " + cell.text + " of clinic: " in cell.description

@@ -39,6 +39,7 @@ from dpnb._request import (
 from dpnb._target import Target, target_from
 from dpnb.errors import InvalidValueError, LedgerError
 from dpnb.ledger.charge import sealed
+from rationals import fractions
 
 COUNT, BY_PLAN = Plan(Count()), Plan(Count(), group_by=(column("plan"),))
 TENTH = Target("mu", Fraction(1, 10))
@@ -72,12 +73,12 @@ def test_requests_differ_in_their_keys() -> None:
     assert len({request.key for request in REQUESTS.values()}) == len(REQUESTS)
 
 
-amounts = st.fractions(Fraction(1, 10**12), 10**6).filter(
+amounts = fractions(Fraction(1, 10**12), 10**6).filter(
     lambda one: max(one.numerator.bit_length(), one.denominator.bit_length()) <= 200
 )
 
 
-@given(amounts, st.fractions(Fraction(1, 1000), Fraction(999, 1000), max_denominator=10**9), st.booleans())
+@given(amounts, fractions(Fraction(1, 1000), Fraction(999, 1000), max_denominator=10**9), st.booleans())
 def test_no_digit_of_a_target_is_lost(amount: Fraction, confidence: Fraction, flag: bool) -> None:
     request = Release(COUNT, PlainView(), target_from(mu=amount, confidence=confidence, simultaneous=flag))
     assert request_from(request.text) == request

@@ -14,7 +14,7 @@ import pytest
 
 import dpnb
 from dpnb._core.source_files import TableFileCheck
-from dpnb.curator.statement import statement
+from dpnb.curator.personal_statement import statement
 from dpnb.errors import InvalidValueError
 
 TABLE = pd.DataFrame({"x": [float(number % 7) for number in range(100)], "pid": list(range(100))})

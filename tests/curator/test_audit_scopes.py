@@ -18,7 +18,7 @@ from dpnb._core.accountant.granting import grant, move_cap, revoke, share_of, wh
 from dpnb._request import LaunchMechanism, request_from
 from dpnb.accounting.losses import GDP, Loss, PureDP, PureGDP
 from dpnb.curator.audit import audit
-from dpnb.curator.audit_scopes import Audit, audit_text
+from dpnb.curator.audit_result import Audit, audit_text
 from dpnb.ledger import Ledger, RequestOrigin, node_of, requested_by
 from dpnb.ledger.charge import GRANT, LAUNCH, RELEASE
 from dpnb.session.base import BaseSession

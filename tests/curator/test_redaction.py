@@ -25,8 +25,8 @@ from dpnb._request import Release
 from dpnb._target import target_from
 from dpnb.accounting.losses import PureGDP
 from dpnb.curator import redaction
-from dpnb.curator.disclosure import verify
 from dpnb.curator.redaction import RedactedCopy, redact
+from dpnb.curator.verification import verify
 from dpnb.errors import InvalidValueError, LedgerError
 from dpnb.ledger import Ledger, RequestOrigin, node_of, requested_by
 from dpnb.ledger import charge as row
@@ -291,7 +291,7 @@ def test_an_altered_cost_does_not_pass(tmp_path: Path, monkeypatch: pytest.Monke
     assert [one for one in result.differences if "Row 1 costs more than it was charged" in one] == [*result.differences]
     assert result.differences
     nothing = SimpleNamespace(result=lambda: SimpleNamespace(problems=()))
-    monkeypatch.setattr("dpnb.curator.disclosure.AuditReplay", lambda ledger: nothing)
+    monkeypatch.setattr("dpnb.curator.verification.AuditReplay", lambda ledger: nothing)
     assert verify(statement, ledger).is_fine  # control: the audit alone detects it
 
 

@@ -15,8 +15,8 @@ import pytest
 import dpnb
 from core.people import ARGUMENTS, MODES, MU0, TABLE, ask_all, curator, of, paid_by_hand
 from dpnb import __main__ as command_line
-from dpnb.curator.statement import Statement, statement
-from dpnb.curator.statement_text import statement_text
+from dpnb.curator.personal_statement import Statement, statement
+from dpnb.curator.personal_statement_text import statement_text
 from dpnb.errors import LedgerError, SchemaError, StatementError
 from ledger.rows import contents, tamper
 from waiting import LIMIT
@@ -230,7 +230,7 @@ def test_an_interrupt_of_the_command_is_one_line(
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(command_line, "statement", interrupted)
+    monkeypatch.setattr("dpnb.curator.personal_statement.statement", interrupted)
     assert command_line.main(["statement", "x.dpnb", "--table", "x.csv", "--unit", "p"]) == 130
     assert capsys.readouterr().err == "dpnb: interrupted; nothing was written\n"
 

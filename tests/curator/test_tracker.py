@@ -12,7 +12,7 @@ import dpnb
 from core.people import MODES, MU0, QUESTIONS, TABLE, ask_all, curator, of
 from curator.test_statement import made
 from dpnb.accounting.individual import UnitTracker
-from dpnb.curator.statement_text import statement_text
+from dpnb.curator.personal_statement_text import statement_text
 
 STEP = MU0**2 / 20
 

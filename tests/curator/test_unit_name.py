@@ -13,7 +13,7 @@ import pytest
 
 from dpnb._backends.memory.prepare.prepared_table import prepare_all, units_named
 from dpnb._plan.privacy_unit import PrivacyUnit
-from dpnb.curator.statement import names_unit
+from dpnb.curator.personal_statement import names_unit
 from dpnb.schema import Bounded
 
 DAY = datetime.date(2020, 1, 2)

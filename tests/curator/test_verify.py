@@ -15,8 +15,8 @@ from dpnb.__main__ import main
 from dpnb._request import Release
 from dpnb._target import target_from
 from dpnb.accounting.losses import GDP
-from dpnb.curator import disclosure as verify_module
-from dpnb.curator.disclosure import verify
+from dpnb.curator import verification as verify_module
+from dpnb.curator.verification import verify
 from dpnb.errors import InvalidValueError
 from dpnb.ledger import Ledger
 from dpnb.results.disclosure.report import Report

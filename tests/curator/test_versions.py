@@ -9,8 +9,8 @@ import pandas as pd
 import dpnb
 from dpnb.curator.check import Check, check
 from dpnb.curator.check_text import check_text
-from dpnb.curator.statement import statement
-from dpnb.curator.statement_text import statement_text
+from dpnb.curator.personal_statement import statement
+from dpnb.curator.personal_statement_text import statement_text
 from ledger.rows import contents
 
 HEAD = 'name = "clinic"\nbudget = { epsilon = 1.0, delta = 1e-6 }\n'

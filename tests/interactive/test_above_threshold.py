@@ -35,10 +35,11 @@ from dpnb.interactive.above_threshold import (
 from dpnb.interactive.gaussian_scan import GaussianAboveThreshold, gaussian_margin
 from dpnb.mechanisms.gaussian import measure, sigma_for
 from dpnb.mechanisms.randomness import NotPrivateSeededSource
+from rationals import fractions
 from threads import at_once
 
 ALARM = 1e-7
-EPSILONS = st.fractions(Fraction(1, 10**6), 50, max_denominator=10**6)
+EPSILONS = fractions(Fraction(1, 10**6), 50, max_denominator=10**6)
 HITS = st.integers(1, 1000) | st.sampled_from([10**4, 10**6, MAX_COUNT])
 
 
@@ -56,7 +57,7 @@ def launched(
     total=st.integers(-(2**80), 2**80),
     sensitivity=st.integers(1, 2**70),
     threshold=st.fractions(),
-    share=st.fractions(-1, 1),
+    share=fractions(-1, 1),
 )
 def test_one_unit_moves_a_query_by_at_most_the_lattice_steps(
     total: int, sensitivity: int, threshold: Fraction, share: Fraction

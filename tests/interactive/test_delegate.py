@@ -11,7 +11,7 @@ import pytest
 
 import dpnb
 from contracts.interactive import opened
-from dpnb._core import registry
+from dpnb._core import open_sessions
 from dpnb.accounting.losses import GDP, ZCDP
 from dpnb.errors import BudgetExceeded, InvalidValueError, RequestError
 from dpnb.session import snapshot
@@ -69,7 +69,7 @@ def test_it_is_a_session_like_any_other(tmp_path: Path) -> None:
     assert "0.5-GDP" in str(sub)
     assert "paid for by clinic" in str(sub)
     assert "clinic: colleague" in repr(sub.explain())
-    assert sub in registry.sessions()
+    assert sub in open_sessions.sessions()
     assert sub.id != session.id
     assert sub.odometer.kind == session.odometer.kind == "time-uniform"
     assert sub.odometer.v < session.odometer.v  # which counts the whole of it from its launch

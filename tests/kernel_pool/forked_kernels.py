@@ -223,6 +223,7 @@ if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for module in (*PRELOADED, *PRELOADED_OF_DPNB, *os.environ.get(MORE, "").split()):
         importlib.import_module(module)
+    importlib.import_module("dpnb.ledger.sqlite_file").SYNCHRONOUS = "OFF"  # as in tests/conftest.py: no power is cut
     sys.path.pop(0)  # this folder: a kernel has its own in its place
     gc.freeze()  # a collection would copy every page of this process
     fork_kernels(socket.socket(fileno=int(sys.argv[1])))

@@ -22,7 +22,7 @@ if sys.platform == "win32":
 import pandas as pd
 
 import dpnb
-from dpnb._core import registry
+from dpnb._core import open_sessions
 from dpnb.accounting.losses import GDP
 from dpnb.errors import LedgerError
 from dpnb.ledger import Ledger, ProcessLock
@@ -208,6 +208,6 @@ def test_a_session_with_individual_accounting_does_not_wait_either(path: Path) -
 
 def test_a_fork_can_make_a_session_of_its_own(path: Path) -> None:
     made = session(path, "worst-case")
-    with held(registry._lock[0]), held(made.ledger.lock.checked()):  # type: ignore[arg-type]
+    with held(open_sessions._lock[0]), held(made.ledger.lock.checked()):  # type: ignore[arg-type]
         assert outcome(lambda: session(":memory:", "worst-case").frame.count().release(mu="0.1")) == ANSWERED
     made.ledger.close()

@@ -90,7 +90,7 @@ from dpnb.ledger.charge import (
     result_hash,
     sealed,
 )
-from dpnb.ledger.queries import FORMAT
+from dpnb.ledger.file_format import FORMAT
 from ledger.rows import METADATA, filled, opened, refused_unchanged, reserve, tamper
 
 STORED: dict[str, Any] = json.loads((Path(__file__).parent / f"format_{FORMAT}.json").read_text())

@@ -10,8 +10,27 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from dpnb.mechanisms.randomness import NotPrivateSeededSource
+
 SIGN = 1 << 63
 DIGITS = SIGN - 1
+
+
+class Prefetched:
+    """Seeded words, drawn many at a time: asking for sixteen takes longer than using them."""
+
+    private = False
+
+    def __init__(self, seed: int) -> None:
+        self._inner = NotPrivateSeededSource(seed)
+        self._block = self._inner.words(0)
+        self._used = 0
+
+    def words(self, n: int) -> NDArray[np.uint64]:
+        if self._used + n > len(self._block):
+            self._block, self._used = self._inner.words(max(n, 1 << 16)), 0
+        self._used += n
+        return self._block[self._used - n : self._used]
 
 
 class PlannedWords:

@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from dpnb.accounting.losses import GDP, BoundedRange, PureDP
 from dpnb.errors import InvalidValueError
 from dpnb.mechanisms import ExponentialMechanism, NotPrivateSeededSource, PermuteAndFlip
 from dpnb.mechanisms.selection import LargestCounts, choice_of, epsilon_for_shortfall
+from mechanisms.oracles import Prefetched
 
 ALARM = 1e-7
 ROUNDING = 1e-9
@@ -231,10 +233,16 @@ CASES = [
 ]
 
 
+@cache
+def drawn(choice: LargestCounts, counts: tuple[int, ...], seed: int, draws: int) -> Counter[Winners]:
+    """How often winners are drawn: a control asks for the draws of a test."""
+    source = Prefetched(seed)
+    return Counter(choice.draw(counts, source) for _ in range(draws))
+
+
 def agrees(choice: LargestCounts, counts: tuple[int, ...], rate: float, seed: int, draws: int = 20_000) -> bool:
     """Chi-square at `ALARM`; choices that are expected fewer than ten times are counted together."""
-    source = NotPrivateSeededSource(seed)
-    seen = Counter(choice.draw(counts, source) for _ in range(draws))
+    seen = drawn(choice, counts, seed, draws)
     law = exponential if isinstance(choice, ExponentialMechanism) else one_round
     expected = ranking(counts, choice.rounds, rate, law)
     observed, wanted = [0.0], [0.0]

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import dpnb
-from dpnb._core import registry
+from dpnb._core import open_sessions
 from dpnb._protocol.messages import CellEnded, CellScheduled, CellStarted, RequestSnapshot
 from dpnb.notebook import cell_context
 from dpnb.notebook.cell_context import MAX_RUNS, CellRuns
@@ -37,9 +37,9 @@ def kernel(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeKernel]:
     monkeypatch.setattr(cell_context, "_runs", CellRuns())
     monkeypatch.setattr(cell_context, "_front_ends", set())
     monkeypatch.delenv(cell_context.SERVER_SESSION, raising=False)
-    registry.set_cell_provider(cell_context.current_cell, cell_context.when_identified)
+    open_sessions.set_cell_provider(cell_context.current_cell, cell_context.when_identified)
     yield kernel
-    registry.set_cell_provider(None)
+    open_sessions.set_cell_provider(None)
 
 
 @pytest.fixture

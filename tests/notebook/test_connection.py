@@ -12,12 +12,12 @@ import pandas as pd
 import pytest
 
 import dpnb
-from dpnb._core import registry
+from dpnb._core import open_sessions
 from dpnb._protocol.snapshot import OUT_OF_DATE, ConnectionSnapshot
 from dpnb.notebook import extension, panel, picker, widgets
 from dpnb.notebook import panel as snapshots
 from dpnb.render import sessions
-from dpnb.render.explanations import EXPLANATIONS
+from dpnb.render.refusals import EXPLANATIONS
 from dpnb.session import snapshot
 from dpnb.threads import ThreadTask
 from fake_connection import CURRENT, LOST, FakeConnection
@@ -129,9 +129,9 @@ def page(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[dict]]:
     local = panel.Panel(lambda answer: lambda message: received.append(message["dpnb"]), interval=0.01)
     monkeypatch.setattr(panel, "on_flush", local.on_flush)
     local.install(snapshots.sessions)
-    registry.subscribe(local.publish)
+    open_sessions.subscribe(local.publish)
     yield received
-    registry.unsubscribe(local.publish)
+    open_sessions.unsubscribe(local.publish)
 
 
 def newest(page: list[dict], session: dpnb.Session) -> dict | None:

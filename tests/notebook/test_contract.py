@@ -11,12 +11,12 @@ import pandas as pd
 import pytest
 
 import dpnb
-from dpnb._core import registry
+from dpnb._core import open_sessions
 from dpnb._protocol.messages import VERSION as PICKER_VERSION
 from dpnb._protocol.messages import LogChunk, PickerState
 from dpnb._protocol.snapshot import VERSION, ExplanationText, SessionSnapshot, Snapshot
 from dpnb.notebook.panel import EXPLAINED
-from dpnb.render.explanations import EXPLANATIONS
+from dpnb.render.refusals import EXPLANATIONS
 from dpnb.session import snapshot
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "snapshot.json"
@@ -32,7 +32,7 @@ def example() -> Snapshot:
 @pytest.fixture
 def shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SessionSnapshot:
     """The state of a session after a release, a refusal and launches."""
-    monkeypatch.setattr(registry, "_front_end", [lambda: "a-cell"])
+    monkeypatch.setattr(open_sessions, "_front_end", [lambda: "a-cell"])
     session = made(tmp_path)
     session.frame.count().release(mu=0.05)
     with pytest.raises(dpnb.errors.BudgetExceeded):

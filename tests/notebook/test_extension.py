@@ -21,7 +21,7 @@ from dpnb.errors import BudgetExceeded, DpnbError, RequestError
 from dpnb.notebook import extension, magics
 from dpnb.notebook.extension import explain_error
 from dpnb.notebook.panel import EXPLAINED
-from dpnb.render.explanations import explanation_for
+from dpnb.render.refusals import explanation_for
 from dpnb.results.answer import Answer
 from dpnb.results.preview import Preview, Previews
 from kernel_pool.forked_kernels import forking_here

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +13,7 @@ import dpnb
 from dpnb.notebook import ledger_watch
 from dpnb.notebook.ledger_watch import LedgerWatch
 from dpnb.threads import ThreadTask
+from forked import ran
 from waiting import LIMIT, wait_until
 
 pytestmark = pytest.mark.waits
@@ -61,7 +60,8 @@ def watched(tmp_path: Path) -> Iterator[Watched]:
 
 
 def charge_elsewhere(folder: Path) -> None:
-    subprocess.run([sys.executable, "-c", CHARGE], cwd=folder, check=True, timeout=LIMIT)
+    exit_code, _ = ran(folder, CHARGE)
+    assert exit_code == 0, (folder / "errors").read_text("utf-8")
 
 
 def test_charge_of_another_process_is_noticed_while_this_one_is_idle(watched: Watched, tmp_path: Path) -> None:

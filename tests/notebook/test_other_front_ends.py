@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import dpnb
-from dpnb._core import registry
+from dpnb._core import open_sessions
 from dpnb.errors import BudgetExceeded, DpnbError
 from dpnb.notebook import cell_context, extension, in_marimo, picker
 from dpnb.notebook.picker import Picker
@@ -30,7 +30,7 @@ def marimo(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimpleNamespace]:
     fake = SimpleNamespace(running_in_notebook=lambda: True)
     monkeypatch.setitem(sys.modules, "marimo", fake)
     yield fake
-    registry.unsubscribe(picker.follow)
+    open_sessions.unsubscribe(picker.follow)
     for kind, name in ((Query, "_display_"), (DpnbError, "__traceback__")):
         if name in vars(kind):
             delattr(kind, name)

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import dpnb
-from dpnb._core import registry
+from dpnb._core import open_sessions
 from dpnb._protocol.snapshot import SessionSnapshot
 from dpnb.notebook import extension, panel, widgets
 from dpnb.notebook import panel as snapshots
@@ -19,7 +19,7 @@ from dpnb.session import snapshot
 
 @pytest.fixture
 def sessions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[dpnb.Session, dpnb.Session]:
-    monkeypatch.setattr(registry, "_sessions", [])
+    monkeypatch.setattr(open_sessions, "_sessions", [])
     made = [
         dpnb.Session(
             pd.DataFrame({"x": [1.0, 2.0]}),

@@ -18,7 +18,7 @@ import httpx
 import pytest
 
 import dpnb
-from dpnb._core import registry
+from dpnb._core import open_sessions
 from dpnb._core.execution.executor import RemoteExecutor
 from dpnb.errors import (
     AccessDenied,
@@ -175,7 +175,7 @@ def test_refusals_have_their_type_and_text(pair: tuple[RemoteSession, SmallServi
 def test_it_follows_what_another_kernel_charges(pair: tuple[RemoteSession, SmallService]) -> None:
     remote, service = pair
     changes: list[int] = []
-    registry.subscribe(listener := lambda: changes.append(remote._core.account.ledger.count))
+    open_sessions.subscribe(listener := lambda: changes.append(remote._core.account.ledger.count))
     try:
         answer = service.sessions["people"].frame["age"].mean().release(share=0.1)
         wait_until(lambda: 1 in changes, "the charge to be shown")
@@ -184,7 +184,7 @@ def test_it_follows_what_another_kernel_charges(pair: tuple[RemoteSession, Small
         assert best is not None
         assert best.estimate == answer.estimate
     finally:
-        registry.unsubscribe(listener)
+        open_sessions.unsubscribe(listener)
 
 
 def test_many_rows_are_fetched_in_pages(tmp_path: Path) -> None:

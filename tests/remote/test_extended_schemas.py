@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import dpnb
-from dpnb.curator.disclosure import verify
+from dpnb.curator.verification import verify
 from dpnb.errors import DpnbError, LedgerReplaced
 from dpnb.ledger import chain
 from dpnb.ledger.charge import VERSION

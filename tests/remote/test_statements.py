@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 import dpnb
-from dpnb.curator.disclosure import verify
+from dpnb.curator.verification import verify
 from dpnb.session.disclosure.building import report_of
 from remote.people import connected, people
 

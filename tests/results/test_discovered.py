@@ -198,7 +198,7 @@ def test_every_face_says_what_the_intervals_hold_given(session: dpnb.Session, fo
         assert words in repr(one)
         assert words in one._repr_html_()
     assert 'href="#dpnb-explain-named"' in found._repr_html_()
-    assert any(one.id == "named" for one in dpnb.render.explanations.EXPLANATIONS)
+    assert any(one.id == "named" for one in dpnb.render.refusals.EXPLANATIONS)
     assert words in re.sub("<[^>]*>+", " ", found.plot().layout.title.text).replace("  ", " ").replace("  ", " ")
     assert words not in repr(count)
     assert "given that a group was released" in repr(session.frame.discover("t").explain())

@@ -18,9 +18,9 @@ from dpnb.remote.channel import failure
 from dpnb.service import requests as service_requests
 from dpnb.service.access.tokens import revoke_tokens
 from dpnb.service.monitoring import set_up_log
-from dpnb.service.network import grid
-from dpnb.service.network.grid import ChangeFeed
-from dpnb.wire.amounts import MAX_BODY
+from dpnb.service.network import reply_times
+from dpnb.service.network.reply_times import ChangeFeed
+from dpnb.wire.limits import MAX_BODY
 from service.served import REQUESTS, SECRET, Served, content, open_people, run_served
 from waiting import LIMIT
 
@@ -350,7 +350,7 @@ def test_a_feed_sends_the_state_and_each_change_and_ends(tmp_path: Path) -> None
 
 
 def test_a_feed_ends_when_the_token_is_revoked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grid, "POLL_SECONDS", 0.02)
+    monkeypatch.setattr(reply_times, "POLL_SECONDS", 0.02)
 
     async def scenario(served: Served) -> None:
         feed = served.service.tables["people"].analyst("ana").feed
@@ -364,7 +364,7 @@ def test_a_feed_ends_when_the_token_is_revoked(tmp_path: Path, monkeypatch: pyte
 
 
 def test_a_charge_of_another_process_is_an_event(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grid, "POLL_SECONDS", 0.02)
+    monkeypatch.setattr(reply_times, "POLL_SECONDS", 0.02)
 
     async def scenario(served: Served) -> None:
         stream = served.service.tables["people"].analyst("ana").feed.stream(lambda: True)

@@ -22,7 +22,7 @@ from dpnb._request import AnyRequest, DelegateBudget, LaunchMechanism, Release, 
 from dpnb._target import Target
 from dpnb.accounting.losses import GDP
 from dpnb.curator.audit import audit
-from dpnb.curator.disclosure import verify
+from dpnb.curator.verification import verify
 from dpnb.errors import InvalidValueError, RequestError
 from dpnb.interactive.calls import execute
 from dpnb.ledger import node_of, row_times

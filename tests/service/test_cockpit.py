@@ -18,7 +18,7 @@ from dpnb._core.accountant.grant import Mode
 from dpnb._request import Release, RequestBudget
 from dpnb._target import Target
 from dpnb.curator.audit import audit
-from dpnb.curator.disclosure import verify
+from dpnb.curator.verification import verify
 from dpnb.ledger import Ledger
 from dpnb.service.access import tokens
 from dpnb.service.access.tokens import Role, new_token, revoke_tokens
@@ -27,7 +27,7 @@ from dpnb.service.cockpit.app import Cockpit
 from dpnb.service.cockpit.protections import POLICY, Logins, Origins
 from dpnb.service.configuration.parts import AmountSettings, DivisionSettings, PartSettings
 from dpnb.service.curation import rows as log_rows
-from dpnb.service.limits import FAILURES_PER_MINUTE
+from dpnb.service.quotas import FAILURES_PER_MINUTE
 from service.cockpits import ACTS, FREEZE, LOG, ORIGIN, Browser, Opened, built, run_cockpit
 from service.served import open_people
 from waiting import LIMIT

@@ -21,10 +21,10 @@ import httpx
 import pytest
 
 from dpnb.service.access.tokens import new_token
-from dpnb.service.limits import FAILURES_PER_MINUTE
 from dpnb.service.network import http
 from dpnb.service.network.connections import most_connections
 from dpnb.service.network.http import fault_of
+from dpnb.service.quotas import FAILURES_PER_MINUTE
 from forked import Forked
 from service.hasty import serve_hastily
 from service.test_process import DECLARATION

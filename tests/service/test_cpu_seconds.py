@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 import dpnb
-from dpnb._core import registry
+from dpnb._core import open_sessions
 from dpnb._core.execution import releases
 from dpnb.service import requests, turns
 from dpnb.service.analysts import AnalystSession
 from dpnb.service.configuration.settings import Limits
-from dpnb.service.limits import CpuSeconds
 from dpnb.service.monitoring import Metrics
+from dpnb.service.quotas import CpuSeconds
 from dpnb.service.running import RunningRequest
 from dpnb.service.served import Rules
 from dpnb.wire.decoding import decode_envelope
@@ -207,7 +207,7 @@ def test_every_kind_of_request_says_that_it_reads_rows(tmp_path: Path, monkeypat
 
     monkeypatch.setattr(backend, "sums", noted)
     age = frame["age"]
-    with registry.watched_by(heard.append):
+    with open_sessions.watched_by(heard.append):
         frame.count().release(mu="1/10")
         frame[age > 40].count().release(mu="1/10")
         scan = session.above_threshold(100, name="many", epsilon="1/10")

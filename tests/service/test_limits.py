@@ -22,9 +22,9 @@ from dpnb.remote.tokens import Token, origin_of
 from dpnb.service import app
 from dpnb.service import requests as service_requests
 from dpnb.service.configuration.settings import Limits
-from dpnb.service.limits import RequestRate
-from dpnb.service.network import grid as grid_module
-from dpnb.service.network.grid import POINT, UNKNOWN_ROWS, TimeGrid, assumed_rows
+from dpnb.service.network import reply_times as grid_module
+from dpnb.service.network.reply_times import POINT, UNKNOWN_ROWS, TimeGrid, assumed_rows
+from dpnb.service.quotas import RequestRate
 from dpnb.service.served import Rules
 from service.served import Served, open_people, run_in_loop, run_served
 from waiting import LIMIT

@@ -14,7 +14,7 @@ import pytest
 import dpnb
 from dpnb._sources.source import DataSource
 from dpnb.curator.audit import audit
-from dpnb.curator.disclosure import verify
+from dpnb.curator.verification import verify
 from dpnb.errors import BudgetExceeded, InvalidValueError, LedgerError
 from dpnb.interactive.scan import discard_hidden_noise
 from dpnb.ledger.charge import CLOSE, VERSION

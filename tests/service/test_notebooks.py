@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import nbclient
@@ -15,6 +14,7 @@ import nbformat
 import pytest
 
 from dpnb.service.access.tokens import new_token
+from forked import Forked, python
 from kernel_pool.forked_kernels import forking_here
 from waiting import LIMIT
 
@@ -48,16 +48,11 @@ def folder() -> Iterator[Path]:
         code += [f"def open_{number}():", *(f"    {line}" for line in read(name)[2]), "    return session\n"]
     (path / "curator.toml").write_text("\n".join(settings), "utf-8")
     (path / "tables.py").write_text("\n".join(code), "utf-8")
-    command = [sys.executable, "-m", "dpnb", "serve", str(path / "curator.toml")]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=path, env=environment) as service:
-        try:
-            assert service.stdout is not None
-            assert "serving at unix://" in service.stdout.readline()
-            yield path
-        finally:
-            service.terminate()
-            service.wait(LIMIT)
+    with closing(Forked(python, str(path), os.devnull, "-m", "dpnb", "serve", str(path / "curator.toml"))) as service:
+        assert "serving at unix://" in service.stdout.readline()
+        yield path
+        service.terminate()
+        service.wait(LIMIT)
     shutil.rmtree(path)
 
 

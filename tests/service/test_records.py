@@ -14,7 +14,7 @@ import pytest
 import dpnb
 from dpnb._request import Release, RequestBudget
 from dpnb._target import Target
-from dpnb.curator.disclosure import verify
+from dpnb.curator.verification import verify
 from dpnb.ledger import Ledger
 from dpnb.service.cockpit import records as audits
 from dpnb.service.configuration.parts import AmountSettings, DivisionSettings, PartSettings

@@ -16,7 +16,7 @@ from dpnb.remote.channel import failure
 from dpnb.service.access import tokens
 from dpnb.service.access.tokens import Role, TokenStore, new_token, revoke_tokens
 from dpnb.service.curation import rows as log_rows
-from dpnb.service.network import grid
+from dpnb.service.network import reply_times
 from service.served import Served, content, run_served
 from waiting import LIMIT
 
@@ -81,7 +81,7 @@ def test_a_file_of_an_earlier_version_has_analysts(tmp_path: Path) -> None:
 
 
 def test_a_stream_ends_when_its_token_expires(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grid, "POLL_SECONDS", 0.02)
+    monkeypatch.setattr(reply_times, "POLL_SECONDS", 0.02)
 
     async def scenario(served: Served) -> None:
         token = new_token(served.tokens, "bob", expires="1h")

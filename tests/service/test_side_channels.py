@@ -23,7 +23,7 @@ from dpnb.service import opening
 from dpnb.service import requests as service_requests
 from dpnb.service.configuration.parts import AmountSettings, DivisionSettings, PartSettings
 from dpnb.service.configuration.settings import Limits, TableSettings
-from dpnb.service.network import grid
+from dpnb.service.network import reply_times
 from dpnb.service.opening import OpenTable
 from dpnb.service.served import Rules
 from dpnb.wire.decoding import decode_envelope
@@ -108,7 +108,7 @@ def test_a_stream_shows_that_it_is_open_however_busy_the_others_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An attack: the moments of the comments in a stream told when another analyst asked something."""
-    monkeypatch.setattr(grid, "HEARTBEAT_SECONDS", 0.05)
+    monkeypatch.setattr(reply_times, "HEARTBEAT_SECONDS", 0.05)
 
     async def scenario(served: Served) -> None:
         feed = served.service.tables["people"].analyst("ana").feed

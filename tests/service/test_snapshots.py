@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from dpnb.__main__ import main
-from dpnb._sources import snapshots
-from dpnb._sources.snapshots import connected
+from dpnb._sources import database_snapshots
+from dpnb._sources.database_snapshots import connected
 from dpnb.errors import InvalidValueError, LedgerError, SchemaError
 from dpnb.service.configuration.settings import TableSettings, read_settings
 from dpnb.service.curation.rows import words_of
@@ -185,8 +185,8 @@ def test_a_crash_leaves_nothing_that_counts(folder: Path, monkeypatch: pytest.Mo
 
     top = folder / "visits.dpnb-snapshots"
     with monkeypatch.context() as patched:
-        patched.setattr(snapshots.shutil, "rmtree", lambda *_, **__: None)  # as if the process were gone
-        patched.setattr(snapshots, at, crashes)
+        patched.setattr(database_snapshots.shutil, "rmtree", lambda *_, **__: None)  # as if the process were gone
+        patched.setattr(database_snapshots, at, crashes)
         with pytest.raises(SystemExit):
             count(folder)
     assert not (top / "2026").exists()
@@ -200,7 +200,7 @@ def test_a_full_disk_and_a_file_in_the_way_are_named(folder: Path, monkeypatch: 
         raise OSError(errno.ENOSPC, "a text that is not repeated")
 
     with monkeypatch.context() as patched:
-        patched.setattr(snapshots.os, "fsync", full)
+        patched.setattr(database_snapshots.os, "fsync", full)
         with pytest.raises(SchemaError, match=r"snapshots: .*No space left on device\); make room"):
             count(folder)
     top = folder / "visits.dpnb-snapshots"
@@ -218,7 +218,7 @@ def test_of_two_that_start_at_once_one_reads_the_database(folder: Path, monkeypa
         reads.append(location)
         return connected(location)
 
-    monkeypatch.setattr(snapshots, "connected", counted)
+    monkeypatch.setattr(database_snapshots, "connected", counted)
     settings = read_settings(folder / "curator.toml").tables["visits"]
     (folder / "copy").mkdir()
     with ThreadPoolExecutor(4) as pool:

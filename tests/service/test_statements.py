@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from dpnb.curator.disclosure import verify
+from dpnb.curator.verification import verify
 from dpnb.remote.connect import connect
 from dpnb.service.access.tokens import new_token
 from dpnb.session.disclosure.building import report_of

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from contextlib import ExitStack, closing
 from fractions import Fraction
 from pathlib import Path
@@ -18,8 +16,9 @@ from dpnb._request import Release
 from dpnb._target import Target
 from dpnb.interactive.sub_session import level_by, partition_request
 from dpnb.service.configuration.settings import Limits
-from dpnb.service.limits import CHARGED, MB, NOT_CHARGED, StoredRows
+from dpnb.service.quotas import CHARGED, MB, NOT_CHARGED, StoredRows
 from dpnb.service.served import Rules
+from forked import ran
 from service.served import Served, content, open_people, run_served
 from service.test_connections import Service
 from waiting import wait_until
@@ -167,12 +166,11 @@ for number in range(1000):
 
 
 def test_a_file_that_may_not_grow_is_a_typed_error_in_a_local_session(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", FILLED, str(tmp_path / "people.dpnb")], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.startswith(("nothing ledger", "charged ledger")), done.stderr
-    assert "cannot be written" in done.stdout
-    assert ("the charge stands" in done.stdout) == done.stdout.startswith("charged")
+    exit_code, printed = ran(tmp_path, FILLED, str(tmp_path / "people.dpnb"))
+    assert exit_code == 0
+    assert printed.startswith(("nothing ledger", "charged ledger")), (tmp_path / "errors").read_text("utf-8")
+    assert "cannot be written" in printed
+    assert ("the charge stands" in printed) == printed.startswith("charged")
 
 
 # --- replies that nobody reads --------------------------------------------------------------------------------------

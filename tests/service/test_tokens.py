@@ -6,8 +6,6 @@ import os
 import pwd
 import shutil
 import stat
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -29,8 +27,8 @@ from dpnb.service.access.tokens import (
     revoke_tokens,
     rotate_token,
 )
+from forked import ran
 from service.served import Served, open_people, run_served
-from waiting import LIMIT
 
 ANA = Identity("ana", "analyst")
 
@@ -265,17 +263,9 @@ def as_nobody(code: str, path: Path) -> str:
         "from dpnb.service.access import tokens; from dpnb.errors import *; path = Path(sys.argv[1]); "
         f"os.setgroups([]); os.setuid(pwd.getpwnam('nobody').pw_uid)\n{code}"
     )
-    root = Path(__file__).parents[2]
-    done = subprocess.run(
-        [sys.executable, "-c", program, str(path)],
-        capture_output=True,
-        text=True,
-        timeout=LIMIT,
-        check=False,
-        env={**os.environ, "PYTHONPATH": str(root)},
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
+    exit_code, printed = ran(path.parent, program, str(path))
+    assert exit_code == 0, path.with_name("errors").read_text("utf-8")
+    return printed.strip()
 
 
 @as_root

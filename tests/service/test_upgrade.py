@@ -14,7 +14,7 @@ import pytest
 
 from dpnb.__main__ import main
 from dpnb.ledger.chain import ChainHead
-from dpnb.ledger.queries import FORMAT
+from dpnb.ledger.file_format import FORMAT
 from dpnb.service.access.clock import Clock
 from dpnb.service.access.tokens import Identity, TokenStore
 from dpnb.service.heads import HeadFile

@@ -26,7 +26,7 @@ import dpnb
 from curator.test_redaction import chained_again
 from dpnb.__main__ import main
 from dpnb.curator.audit import audit
-from dpnb.curator.disclosure import verify
+from dpnb.curator.verification import verify
 from dpnb.errors import AccessDenied, ChargesStopped, LedgerError
 from dpnb.ledger import Ledger
 from dpnb.remote import RemoteSession

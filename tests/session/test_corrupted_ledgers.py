@@ -16,11 +16,11 @@ import pytest
 
 import dpnb
 from core.people import curator
-from dpnb._core.accountant import accountant, parameters, tree
+from dpnb._core.accountant import accountant, later_sessions, tree
 from dpnb._core.pricing import query_state
 from dpnb._request import request_from
-from dpnb.curator.statement import statement
-from dpnb.curator.statement_text import statement_text
+from dpnb.curator.personal_statement import statement
+from dpnb.curator.personal_statement_text import statement_text
 from dpnb.errors import LedgerError
 from dpnb.ledger import charge as charges
 from dpnb.ledger.charge import COLUMNS, RESERVED_COLUMNS, digest
@@ -215,7 +215,7 @@ def test_a_corrupted_ledger_is_refused_in_one_way(seeds: range, tmp_path: Path) 
 def test_without_looking_at_what_is_read_other_errors_would_come_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (charges, accountant, parameters, tree):
+    for module in (charges, accountant, later_sessions, tree):
         monkeypatch.setattr(module, "refuse_unreadable", lambda _: nullcontext())
     monkeypatch.setattr(query_state, "requested", lambda charge: request_from(charge.request))
     assert set(outcomes(tmp_path, SEEDS)) > {"fine", "refused"}

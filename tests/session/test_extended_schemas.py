@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 
 import dpnb
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable
-from dpnb._core.accountant import parameters as declaring
+from dpnb._core.accountant import later_sessions as declaring
 from dpnb._core.ledger_metadata import LedgerMetadata
 from dpnb._core.tables import PrivateTables
 from dpnb._core.unit_budgets import IndividualAccounting
 from dpnb.curator.audit import audit
-from dpnb.curator.disclosure import verify
+from dpnb.curator.verification import verify
 from dpnb.errors import DpnbError, InvalidValueError, LedgerError, SchemaError
 from dpnb.ledger import Ledger
 from dpnb.ledger.charge import COLUMNS, VERSION, chained_hash, result_hash

@@ -12,7 +12,7 @@ import pytest
 
 import dpnb
 from dpnb.errors import InvalidValueError, MissingArgument
-from dpnb.render.explanations import explanation_for
+from dpnb.render.refusals import explanation_for
 
 TABLE = pd.DataFrame({"age": [41.0] * 9})
 GIVEN: dict[str, Any] = {

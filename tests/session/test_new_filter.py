@@ -17,7 +17,7 @@ from dpnb.accounting.conversions import rho_from_epsilon
 from dpnb.accounting.exact import decimal_up, display_up
 from dpnb.accounting.filters import FILTERS, Filter
 from dpnb.curator.audit import audit
-from dpnb.curator.audit_scopes import audit_text
+from dpnb.curator.audit_result import audit_text
 from dpnb.errors import BudgetExceeded, InvalidValueError, RequestError
 from dpnb.session.snapshot import snapshot
 

@@ -20,11 +20,11 @@ from dpnb._core.history.words import AnswerReader
 from dpnb._core.unit_budgets import IndividualAccounting
 from dpnb.accounting.losses import GDP
 from dpnb.curator.audit import audit
-from dpnb.curator.disclosure import verify
+from dpnb.curator.verification import verify
 from dpnb.errors import BudgetExceeded, DpnbError, LedgerError, MechanismClosed
 from dpnb.ledger import Ledger
 from dpnb.ledger.charge import COLUMNS, VERSION, chained_hash, result_hash
-from dpnb.ledger.declaring import DeclaringLedger
+from dpnb.ledger.declaring_ledger import DeclaringLedger
 from dpnb.ledger.queries import LedgerQueries
 from dpnb.session.disclosure.building import report_of
 from dpnb.session.snapshot import snapshot

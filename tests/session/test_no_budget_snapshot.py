@@ -10,12 +10,13 @@ import pandas as pd
 import pytest
 
 import dpnb
+from dpnb._core import open_sessions
 from dpnb._core.ledger_metadata import MOCK_DATA, NO_BUDGET
 from dpnb._protocol.snapshot import SessionSnapshot
 from dpnb.accounting.exact import display_up
 from dpnb.accounting.odometers import MixtureOdometer
 from dpnb.ledger import MEMORY
-from dpnb.render.explanations import EXPLANATIONS
+from dpnb.render.refusals import EXPLANATIONS
 from dpnb.session import snapshot
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "no-budget.json"
@@ -116,9 +117,8 @@ def test_no_odometer_is_compared_with_the_guarantee_of_a_filter(session: dpnb.Se
 
 
 def test_cost_of_a_cell_is_a_loss(monkeypatch: pytest.MonkeyPatch) -> None:
-    from dpnb._core import registry
 
-    monkeypatch.setattr(registry, "_front_end", [lambda: "a-cell"])
+    monkeypatch.setattr(open_sessions, "_front_end", [lambda: "a-cell"])
     session = made()
     session.frame.count().release(mu=0.3)
     (cost,) = snapshot.snapshot(session).cell_costs

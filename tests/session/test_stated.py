@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import dpnb
-from dpnb.curator.disclosure import verify
+from dpnb.curator.verification import verify
 from dpnb.errors import InvalidValueError, LedgerError
 from dpnb.session.disclosure.building import report_of
 from ledger.rows import tamper

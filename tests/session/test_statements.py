@@ -19,7 +19,7 @@ import dpnb
 from dpnb._core.ledger_metadata import NO_BUDGET
 from dpnb.accounting import PureGDP
 from dpnb.accounting.exact import exact
-from dpnb.curator.disclosure import compare
+from dpnb.curator.verification import compare
 from dpnb.errors import LedgerError, RequestError
 from dpnb.ledger import MEMORY
 from dpnb.ledger.replica import RowsCopy

@@ -24,8 +24,8 @@ from dpnb.__main__ import main
 from dpnb._backends.memory.prepare.prepared_table import prepare
 from dpnb._backends.reading import Reading, Wanted
 from dpnb._plan.privacy_unit import PrivacyUnit
+from dpnb._sources.database_snapshots import TableSnapshot, connected, read_database
 from dpnb._sources.formats import read_tables
-from dpnb._sources.snapshots import TableSnapshot, connected, read_database
 from dpnb._sources.source import DataSource
 from dpnb.errors import SchemaError
 from dpnb.service.configuration.settings import read_settings

@@ -6,7 +6,7 @@ boundary into the size of the next answer; a mechanism turns that size into a dr
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 __all__ = [
     "ADVERSARIES",
+    "BLIND",
     "Adversary",
     "Array",
     "Boundary",
@@ -22,6 +23,7 @@ __all__ = [
     "randomised_response",
     "response_v",
     "share_of_crossings",
+    "shares_of_crossings",
 ]
 
 Array = NDArray[np.float64]
@@ -94,23 +96,37 @@ ADVERSARIES = {
     "hug by randomised response": Adversary(_hug, randomised_response, 1e-2, 1e2, 500),
     "small coins": Adversary(_small_coins, randomised_response, 0.1, 8.0, 800),
 }
+BLIND = ("geometric", "bold when behind", "small coins")
+"""Those whose answers do not depend on the boundary."""
 
 
 def share_of_crossings(bound: Boundary, adversary: Adversary, *, paths: int, seed: int) -> float:
     """How often the realised loss is ever above the boundary."""
+    return shares_of_crossings([bound], adversary, paths=paths, seed=seed)[0]
+
+
+def shares_of_crossings(bounds: Sequence[Boundary], adversary: Adversary, *, paths: int, seed: int) -> list[float]:
+    """How often the realised loss is ever above each boundary, on the same paths; an adversary looks at the first."""
     rng = np.random.default_rng(seed)
     loss, v = np.zeros(paths), np.zeros(paths)
     size = np.full(paths, adversary.first)
-    crossed = 0
+    crossed = [np.zeros(paths, np.bool_) for _ in bounds]
+    ended = np.zeros(len(bounds))
     for _ in range(adversary.steps):
         drawn, cost = adversary.mechanism(rng, size)
         loss, v = loss + drawn, v + cost
-        distance = bound(v) - loss
-        crossed += int(np.count_nonzero(distance < 0))
-        goes_on = (distance >= 0) & (v < adversary.end)
-        loss, v = loss[goes_on], v[goes_on]
-        size = adversary.size(loss, v, distance[goes_on])
-    return crossed / paths
+        each = v[:1] if v[0] == v[-1] and (v == v[0]).all() else v  # one is enough where that of all paths is the same
+        levels = [bound(each) for bound in bounds]
+        for was, level in zip(crossed, levels, strict=True):
+            was |= loss > level
+        distance, goes_on = levels[0] - loss, v < adversary.end
+        if not goes_on.all():
+            ended += [np.count_nonzero(was[~goes_on]) for was in crossed]
+            loss, v, distance, *crossed = (array[goes_on] for array in (loss, v, distance, *crossed))
+            if not len(v):
+                break
+        size = adversary.size(loss, v, distance)
+    return [float(share) for share in (ended + [np.count_nonzero(was) for was in crossed]) / paths]
 
 
 def most(delta: float, paths: int) -> float:

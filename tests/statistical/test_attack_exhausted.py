@@ -26,9 +26,9 @@ from hypothesis import strategies as st
 import dpnb
 from dpnb._backends.memory import execute as execution
 from dpnb._backends.memory import memory_backend
-from dpnb._backends.memory import per_unit as unit_norms
-from dpnb._backends.memory.per_unit import per_unit_vectors
+from dpnb._backends.memory import unit_contributions as unit_norms
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable
+from dpnb._backends.memory.unit_contributions import per_unit_vectors
 from dpnb._backends.unit_vectors import UnitVectors
 from dpnb._core import unit_budgets
 from dpnb._core.execution import releases

@@ -19,12 +19,12 @@ import pandas as pd
 import pytest
 
 import dpnb
-from dpnb._core import explain as participation
+from dpnb._core import session_explanation as participation
 from dpnb._core.unit_budgets import UnitChargeRecord
 from dpnb.accounting import RenyiTracker
 from dpnb.accounting.individual import UnitTracker
-from dpnb.curator.statement import Statement, StatementEntry, statement
-from dpnb.curator.statement_text import statement_text
+from dpnb.curator.personal_statement import Statement, StatementEntry, statement
+from dpnb.curator.personal_statement_text import statement_text
 from dpnb.errors import StatementError
 from dpnb.session import snapshot
 from statistical.test_attack_exhausted import TABLES, _plain, first, forced, opened
@@ -179,14 +179,16 @@ def loaded(folder: Path, more: str = "") -> str:
 @pytest.mark.waits
 def test_a_session_never_loads_what_computes_a_statement(tmp_path: Path) -> None:
     assert loaded(tmp_path / "session") == "[]"
-    assert "'dpnb.curator.statement'" in loaded(tmp_path / "control", "import dpnb.curator.statement")
+    assert "'dpnb.curator.personal_statement'" in loaded(tmp_path / "control", "import dpnb.curator.personal_statement")
 
 
 def test_a_kernel_refuses_before_any_tracker_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     session = opened(TABLE_A, tmp_path / "people.dpnb")
     first(session)
     number: list[int] = []
-    monkeypatch.setattr("dpnb.curator.statement.UnitTracker", lambda budget: number.append(1) or UnitTracker(budget))
+    monkeypatch.setattr(
+        "dpnb.curator.personal_statement.UnitTracker", lambda budget: number.append(1) or UnitTracker(budget)
+    )
     made(tmp_path / "people.dpnb", TABLE_A, tmp_path)
     assert len(number) == 2, "outside a kernel one for each statement"
     monkeypatch.setenv("JPY_SESSION_NAME", os.fspath(tmp_path / "notebook.ipynb"))

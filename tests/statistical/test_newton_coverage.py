@@ -24,7 +24,7 @@ from dpnb._plan.measurements import Family
 from dpnb.ledger import MEMORY
 from dpnb.results.estimates import newton
 from statistical.newton_samples import Fit, Setting, fits
-from statistical.quick import prepared_once
+from statistical.quick import compiled_once, prepared_once, summed_once
 
 pytestmark = pytest.mark.statistical
 Z = 1.959963984540054
@@ -193,7 +193,7 @@ def test_coefficients_of_real_tables_are_in_their_intervals(name: str, family: s
     """Of 30 draws, at most 8 may have no interval, and each coefficient must be covered as by a program with 93%."""
     expected = without_noise(name, family).params
     inside = []
-    with prepared_once():
+    with prepared_once(), compiled_once(), summed_once():  # the first step is that of all
         answers = [asked(name, family, seed) for seed in range(30)]
     for found in answers:
         if np.isfinite(found.arrays.noise_scale).all():
@@ -215,6 +215,6 @@ def test_a_logistic_regression_predicts_as_well_as_one_without_noise() -> None:
     whole = table("randhie")
     outcome = whole["many"].to_numpy()
     assert auc(without_noise("randhie", "logistic").predict(whole), outcome) == pytest.approx(0.659, abs=1e-3)
-    with prepared_once():
+    with prepared_once(), compiled_once(), summed_once():
         answers = [asked("randhie", "logistic", seed) for seed in range(10)]
     assert min(auc(answer.predict(whole), outcome) for answer in answers) > 0.655

@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from dpnb.curator.disclosure import verify
+from dpnb.curator.verification import verify
 from dpnb.errors import DpnbError, ExecutionStopped
 from dpnb.ledger.charge import result_hash
 from dpnb.session.backup import back_up

@@ -30,7 +30,8 @@ from dpnb._request import (
 )
 from dpnb._target import Target
 from dpnb.wire import decoding
-from dpnb.wire.amounts import (
+from dpnb.wire.decoding import decode_envelope, encode_envelope
+from dpnb.wire.limits import (
     CAP,
     LOSS,
     MAX_DEPTH,
@@ -40,7 +41,6 @@ from dpnb.wire.amounts import (
     checked_amount,
     limit_to_send,
 )
-from dpnb.wire.decoding import decode_envelope, encode_envelope
 from dpnb.wire.messages import Envelope
 
 PLAN = Plan(Sum(Column("x")), Compare(">", Column("x"), Literal(1.5)), (GroupLevel("g", Column("g")),))

@@ -21,20 +21,7 @@ from dpnb._backends.memory.blocks import (
     rows_at_once,
     sum_of_blocks,
 )
-from dpnb._backends.memory.evaluate import NumpyEvaluator
-from dpnb._backends.memory.kernels import cell_sums, sums_and_counts
-from dpnb._backends.memory.per_unit import (
-    BIG,
-    RowValues,
-    each_part,
-    first_per_unit_cell,
-    has_fast_norms,
-    is_dense,
-    row_norms_squared,
-    unit_norms_squared,
-)
-from dpnb._backends.memory.prepare.prepared_table import PreparedTable
-from dpnb._backends.memory.row_mask import (
+from dpnb._backends.memory.counted_rows import (
     Mask,
     cell_codes,
     has_values,
@@ -43,6 +30,19 @@ from dpnb._backends.memory.row_mask import (
     row_mask,
     slots_of,
     steps_of,
+)
+from dpnb._backends.memory.evaluate import NumpyEvaluator
+from dpnb._backends.memory.kernels import cell_sums, sums_and_counts
+from dpnb._backends.memory.prepare.prepared_table import PreparedTable
+from dpnb._backends.memory.unit_contributions import (
+    BIG,
+    RowValues,
+    each_part,
+    first_per_unit_cell,
+    has_fast_norms,
+    is_dense,
+    row_norms_squared,
+    unit_norms_squared,
 )
 from dpnb._backends.unit_vectors import Floats, Sums, UnitVectors, added
 from dpnb._compile.features import (

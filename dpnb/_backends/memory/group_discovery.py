@@ -13,12 +13,12 @@ import numpy as np
 from dpnb._backends.contribution import MULTIPLIER, PRIME, Integers, label_hash, starts_of
 from dpnb._backends.memory.blocks import by_blocks, gathered, rows_at_once
 from dpnb._backends.memory.codes import dense_codes
+from dpnb._backends.memory.counted_rows import Mask, row_mask
 from dpnb._backends.memory.evaluate import NumpyEvaluator
 from dpnb._backends.memory.execute import Active, apply_admission, merge_blocks
 from dpnb._backends.memory.kernels import cell_sums
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable
 from dpnb._backends.memory.prepare.values import Codes
-from dpnb._backends.memory.row_mask import Mask, row_mask
 from dpnb._backends.unit_vectors import Floats
 from dpnb._compile.linear import LinearQuery
 from dpnb._plan.expressions.dtypes import Boolean, Categorical, String

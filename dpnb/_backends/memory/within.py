@@ -24,7 +24,7 @@ from dpnb._compile import grid
 from dpnb._compile.within import is_any_number
 from dpnb._plan.expressions.dtypes import Boolean, Categorical, String, as_column
 from dpnb._plan.expressions.nodes import Expression, WithinUnit
-from dpnb._plan.expressions.rules import column_type, dtype_of
+from dpnb._plan.expressions.rules import TypedSchema, column_type, dtype_of
 from dpnb._plan.expressions.within import by_value, order_of
 from dpnb.schema import Bounded, Categories, Schema
 
@@ -299,6 +299,7 @@ def windowed(table: PreparedTable, schema: Schema, columns: tuple[tuple[str, Wit
     """A table with further columns, each computed from the rows of one unit."""
     numbers: dict[str, Floats] = {}
     codes: dict[str, Codes] = {}
+    schema = TypedSchema(schema)  # products of what a unit's rows add have most of their parts in common
     types = {name: column_type(node, schema) for name, node in columns}
     for name, kind in types.items():
         if isinstance(kind, Categories):

@@ -9,9 +9,9 @@ from fractions import Fraction
 from functools import cached_property, partial
 
 from dpnb._core.accountant.cap import Limit, binding_limit, limit_of, within_limits
-from dpnb._core.accountant.comparison import AccountantState, ChargeBatch, FilterComparison, partition_cost
+from dpnb._core.accountant.filters_and_odometers import AccountantState, ChargeBatch, FilterComparison, partition_cost
 from dpnb._core.accountant.grant import Grant
-from dpnb._core.accountant.parameters import (
+from dpnb._core.accountant.later_sessions import (
     computed_parameters,
     parameters_of,
     sampled_of,

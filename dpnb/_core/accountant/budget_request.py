@@ -17,9 +17,6 @@ from dpnb.errors import LedgerError
 from dpnb.ledger import ChargeSummary
 from dpnb.ledger.charge import digest
 
-MAX_QUERIES = 20
-"""Queries of a request."""
-
 MAX_PENDING = 10
 """Requests of one analyst that are not decided."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 
-from dpnb._core.accountant.comparison import partition_cost
+from dpnb._core.accountant.filters_and_odometers import partition_cost
 from dpnb._core.accountant.grant import Grant
 from dpnb._core.accountant.tree import BudgetTree
 from dpnb.accounting.filters import Filter, GDPFilter

@@ -8,17 +8,15 @@ from typing import Any
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.cap import NOTHING, Limit, left_of
 from dpnb._core.accountant.grant import LEDGER_RESTORED, Grant, Mode, budget_of
-from dpnb._core.accountant.parameters import computed_parameters
+from dpnb._core.accountant.later_sessions import computed_parameters
 from dpnb.accounting.guarantee import make_guarantee
 from dpnb.accounting.losses import GDP, PureGDP
 from dpnb.accounting.losses.gaussian import as_amount
 from dpnb.errors import InvalidValueError
 from dpnb.ledger import ROOT, node_of
 from dpnb.ledger.charge import ACT, GRANT, digest, unique_key
+from dpnb.wire.limits import MAX_WHY
 from dpnb.wire.messages import Level
-
-MAX_WHY = 500
-"""Characters of a reason."""
 
 
 def whole_of(account: Accountant) -> PureGDP:

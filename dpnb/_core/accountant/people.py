@@ -20,11 +20,12 @@ from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.budget_request import BudgetRequest
 from dpnb._core.accountant.cap import Limit
 from dpnb._core.accountant.grant import HAND_OVER, LEDGER_RESTORED, REMOVE, TAKE_OVER, Grant
-from dpnb._core.accountant.granting import MAX_WHY, unreserved, whole_of, write_act, write_part
+from dpnb._core.accountant.granting import unreserved, whole_of, write_act, write_part
 from dpnb.accounting.losses import PureGDP
 from dpnb.errors import InvalidValueError
 from dpnb.ledger import node_of
 from dpnb.ledger.charge import ACT, BUDGET_REQUEST
+from dpnb.wire.limits import MAX_WHY
 
 
 def approve(

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from dpnb._core.accountant.comparison import ChargeBatch, FilterComparison
+from dpnb._core.accountant.filters_and_odometers import ChargeBatch, FilterComparison
 from dpnb._core.accountant.tree import BudgetTree
 from dpnb.accounting.exact import Number, decimal_up, exact, shown
 from dpnb.accounting.odometers import TruncatedView

@@ -28,7 +28,7 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 import msgspec
 
 from dpnb._backends.worker_thread import isolated_numeric_settings, run_guarded
-from dpnb._core import registry
+from dpnb._core import open_sessions
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.history.log import RequestLog
 from dpnb._core.history.words import AnswerReader
@@ -185,7 +185,7 @@ class Executor(NotCopyable, ABC):
         """
         rows = self._run(self.kinds[type(request)], request, conditions)
         for row in rows:
-            self.log.note_request(row, registry.current_cell())
+            self.log.note_request(row, open_sessions.current_cell())
         self.changed()
         return rows
 
@@ -205,13 +205,13 @@ class Executor(NotCopyable, ABC):
         """
         try:
             yield
-        except registry.REFUSALS as error:
+        except open_sessions.REFUSALS as error:
             self.refused(describe(), error, spoken)
             raise
 
     def refused(self, description: str, error: DpnbError, spoken: Callable[[str], str] | None = None) -> None:
         """Record that a request was refused before anything was charged."""
-        self.log.note_refusal(description, error, registry.current_cell(), spoken)
+        self.log.note_refusal(description, error, open_sessions.current_cell(), spoken)
         self.changed()
 
 
@@ -267,7 +267,7 @@ class LocalExecutor(Executor):
                         node=node,
                         table_version=self.version,
                         request=price.request.text,
-                        cell_id=registry.current_cell(),
+                        cell_id=open_sessions.current_cell(),
                         **price.columns,
                         **prepared,
                     )
@@ -298,7 +298,7 @@ class LocalExecutor(Executor):
             with at(Stage.WRITING):
                 return ledger.answer(found, self._reader.words_to_store(found))
 
-        registry.before_reading(row)
+        open_sessions.before_reading(row)
         try:
             return run_guarded(
                 isolated_numeric_settings()(answered), FAILED, interrupted=INTERRUPTED, public_errors=LedgerError

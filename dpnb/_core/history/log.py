@@ -15,7 +15,7 @@ from fractions import Fraction
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
-from dpnb._core import registry
+from dpnb._core import open_sessions
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.history.words import charged_words, title_of_request
 from dpnb._core.pricing.estimation import AnswerSummary
@@ -28,7 +28,7 @@ from dpnb.errors import ConversionError, DpnbError, printable
 from dpnb.ledger import Charge, ChargeSummary, refuse_unreadable
 from dpnb.ledger.charge import ACT, BUDGET_REQUEST, GRANT, RELEASE, Words, words_of
 from dpnb.ledger.queries import MAX_STORED
-from dpnb.render.explanations import explanation_for
+from dpnb.render.refusals import explanation_for
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -170,7 +170,7 @@ class RequestLog:
         Where the server runs the cells, the id may become known only after the request.
         """
         self._note_cell(charge.id, cell_id)
-        registry.when_cell_identified(partial(self._note_cell, charge.id))
+        open_sessions.when_cell_identified(partial(self._note_cell, charge.id))
 
     def _note_cell(self, row: int, cell_id: str | None) -> None:
         if cell_id is None:

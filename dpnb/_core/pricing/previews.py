@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from dpnb._compile.explanation import contribution, explanation, left_out
+from dpnb._compile.query_explanation import contribution, explanation, left_out
 from dpnb._core.pricing.forecasts import known_ranks
 from dpnb._core.pricing.pricer import QueryPricer, refuse_after_final
 from dpnb._core.pricing.public_knowledge import RowCounts, count_code, count_needed, rows_needed

@@ -311,9 +311,10 @@ def nodes_of(part: object, *, once: bool = False) -> list[Node]:
     while waiting:
         part = waiting.pop()
         if once:
-            if id(part) in seen:
+            known = id(part)
+            if known in seen:
                 continue
-            seen.add(id(part))
+            seen.add(known)
         if isinstance(part, (tuple, list)):
             waiting += reversed(part)
             continue
@@ -359,7 +360,7 @@ def fixed_values(condition: Expression | None) -> list[tuple[Expression, Key]]:
 
 def columns_of(node: Expression) -> set[str]:
     """Names of the columns of an expression."""
-    return {inner.name for inner in nodes_of(node) if isinstance(inner, Column)}
+    return {inner.name for inner in nodes_of(node, once=True) if isinstance(inner, Column)}
 
 
 def negative(inner: Expression) -> Expression:

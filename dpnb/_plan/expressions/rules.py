@@ -92,11 +92,22 @@ RULES: dict[type[Node], Rule] = {
 """The rules of all nodes except columns, whose types are in the schema."""
 
 
+class TypedSchema(dict[str, ColumnType]):
+    """A schema that keeps the types of expressions, for work on many expressions that have parts in common."""
+
+    def __init__(self, schema: Schema) -> None:
+        super().__init__(schema)
+        self.kinds: dict[int, tuple[Expression, Dtype]] = {}  # by id; with the expression, so that its id is not reused
+
+
 def dtype_of(node: Expression, schema: Schema, inner: Sequence[Dtype] | None = None) -> Dtype:
     """The type of an expression, whose arguments may have known types; raises if it is not defined for every row.
 
     A constant or bound must be 0, or between `MIN_MAGNITUDE` and `MAX_MAGNITUDE` in absolute value.
     """
+    kinds = schema.kinds if isinstance(schema, TypedSchema) else None
+    if kinds is not None and (known := kinds.get(id(node))):
+        return known[1]
     if isinstance(node, Column):
         kind = _column(node.name, schema)
     else:
@@ -107,6 +118,8 @@ def dtype_of(node: Expression, schema: Schema, inner: Sequence[Dtype] | None = N
             node,
             f"its bounds must be {ALLOWED_MAGNITUDES}; got {kind.low:g} and {kind.high:g}; .clip() the parts first",
         )
+    if kinds is not None:
+        kinds[id(node)] = node, kind
     return kind
 
 

@@ -23,11 +23,11 @@ class Substitution:
 
     def of(self, part: Any) -> Any:
         """A part with its expressions replaced."""
-        if not isinstance(part, tuple | msgspec.Struct) and not dataclasses.is_dataclass(part):
-            return part
-        if id(part) not in self._done:
-            self._done[id(part)] = part, self._of(part)
-        return self._done[id(part)][1]
+        key = id(part)
+        done = self._done.get(key)
+        if done is None:
+            done = self._done[key] = part, self._of(part)
+        return done[1]
 
     def _of(self, part: Any) -> Any:
         if isinstance(part, Node):
@@ -40,6 +40,8 @@ class Substitution:
             values = [self.of(one) for one in part]
             return part if all(new is old for new, old in zip(values, part, strict=True)) else tuple(values)
         is_struct = isinstance(part, msgspec.Struct)
+        if not is_struct and not dataclasses.is_dataclass(part):
+            return part
         names = part.__struct_fields__ if is_struct else [field.name for field in dataclasses.fields(part)]
         new_values = {name: self.of(getattr(part, name)) for name in names}
         changed = {name: value for name, value in new_values.items() if value is not getattr(part, name)}

@@ -133,7 +133,7 @@ def mu_from_pure(epsilon: Number) -> float:
     >>> round(mu_from_pure(1), 4)
     1.232
     """
-    from scipy.special import ndtri_exp  # imported when first used
+    from scipy.special import erfinv, ndtri_exp  # imported when first used
 
     number = non_negative(epsilon, name="epsilon")
     if not number:
@@ -155,10 +155,11 @@ def mu_from_pure(epsilon: Number) -> float:
         return bool(ctx.erfc(x) <= tail * (1 - real(ctx, _TINY)))
 
     if number < 1:  # Phi(mu/2) = 1/2 + tanh(epsilon/2)/2
-        x = ctx.erfinv(middle)
+        x = ctx.mpf(float(erfinv(float(middle)))) or middle  # Newton's method, from the digits of a double
+        x -= (ctx.erf(x) - middle) * ctx.exp(x * x) * ctx.sqrt(ctx.pi) / 2
     else:
         x = ctx.mpf(-float(ndtri_exp(-float(ctx.log1p(ctx.exp(e)))))) / ctx.sqrt(2)
-        for _ in range(4):  # Newton's method for log erfc, which is concave
+        for _ in range(2):  # Newton's method for log erfc, which is concave
             here = ctx.erfc(x)
             x += (ctx.log(here) - ctx.log(tail)) * here * ctx.exp(x * x) * ctx.sqrt(ctx.pi) / 2
     return settle(decimal_up(fraction(root8 * x)), holds, math.inf)

@@ -25,7 +25,7 @@ number of rounds need not be bounded: a violation would show after finitely many
 An interactive e-DP mechanism, such as a scan for values above a threshold, is for each pair of neighbours an
 interactive post-processing of one bit of randomised response, drawn at its launch (Vadhan and Wang 2021).  Requests to
 several of them in any order are choices of one adversary who sees the bits' post-processings, so the launch is one step
-with f = RR(e), and later requests to it are free; see :mod:`dpnb.accounting.filters.protocol` for what this needs.
+with f = RR(e), and later requests to it are free; see :mod:`dpnb.accounting.filters.base` for what this needs.
 
 The charge r^2 - s^2 depends on r, unlike that of a Gaussian release.  A charge that was computed at r is valid, and
 larger than necessary, at every larger state (:func:`~dpnb.accounting.conversions.residue_charge`), but not at a smaller
@@ -124,7 +124,8 @@ with the variance 1/S^2 + T: so d -> 0 above and h k -> 0 below, evenly in T, as
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -137,7 +138,7 @@ from dpnb.accounting.exact import Number, decimal_up, exact, non_negative
 _LARGE = 100_000
 # How often the equation is solved for several mechanisms.
 _AT_ONCE = 32
-_BITS, _FAR, _ROUNDS, _SETTLED, _INSIDE = 64, 400, 100, Fraction(1, 2**56), 1 - Fraction(1, 10**6)
+_BITS, _FAR, _ROUNDS, _SETTLED, _INSIDE = 64, 400, 100, Fraction(1, 2**36), 1 - Fraction(1, 10**6)
 
 
 def residue_charge(
@@ -246,8 +247,9 @@ def _charge(epsilon: Fraction, budget: Fraction, reserve: Fraction) -> Fraction 
     return min(exact(high), budget)
 
 
-def _around(guess: float) -> tuple[float, float]:
-    return guess * (1 - 2**-51), guess * (1 + 2**-51)
+def _around(guess: float) -> tuple[float, float, float, float]:
+    """Doubles beside a guess, the nearest first: mostly one of the first two is the charge."""
+    return math.nextafter(guess, 0.0), math.nextafter(guess, math.inf), guess * (1 - 2**-51), guess * (1 + 2**-51)
 
 
 @dataclass(frozen=True)
@@ -265,6 +267,9 @@ class _ChargeEquation:
     epsilon: Fraction
     budget: Fraction
     reserve: Fraction
+    _right: dict[int, Any] = field(
+        default_factory=dict, compare=False
+    )  # the right side, the same for all charges, by its precision
 
     def is_enough(self, charge: Fraction) -> bool:
         """Whether the left side of the equation, with s^2 = r^2 - charge, is at least the right one, with a margin."""
@@ -272,8 +277,8 @@ class _ChargeEquation:
         return bool(kept * (1 - ctx.ldexp(1, -self._margin_bits(ctx))) >= needed)
 
     def guess(self) -> float:
-        """The charge by Newton's method for the logarithm of the left side; only a proposal."""
-        charge = exact(mu_from_pure(self.epsilon)) ** 2
+        """The charge by Newton's method for the logarithm of the left side, first in doubles; only a proposal."""
+        charge = self._near(exact(mu_from_pure(self.epsilon)) ** 2)
         for _ in range(_ROUNDS):
             charge = min(charge, self.budget * _INSIDE)
             ctx, kept, needed = self._sides(charge)
@@ -282,9 +287,34 @@ class _ChargeEquation:
             if not slope:
                 break
             before, charge = charge, max(charge - fraction(ctx.log(kept / needed) / slope), charge / 2)
-            if abs(charge - before) <= _SETTLED * before:
+            if abs(charge - before) <= _SETTLED * before:  # what is left is about its square
                 break
         return float(charge)
+
+    def _near(self, start: Fraction) -> Fraction:
+        """The same steps in doubles, until they no longer improve; `start` where doubles over- or underflow."""
+        from scipy.special import log_ndtr  # imported when first used
+
+        def kept(epsilon: float, square: float) -> float:
+            """The logarithm of a side, but for a constant."""
+            mu = math.sqrt(square)
+            first, second = float(log_ndtr(epsilon / mu - mu / 2)), epsilon + float(log_ndtr(-epsilon / mu - mu / 2))
+            return first + math.log1p(math.exp(second - first)) - math.log1p(math.exp(epsilon))
+
+        e, budget = float(self.epsilon), float(self.budget)
+        if not (1e-6 < e < 700 and 1e-12 < budget < 1e6):
+            return start
+        needed, charge = kept(float(self.reserve), budget), float(start)
+        for _ in range(50):
+            left = budget - min(charge, budget * float(_INSIDE))
+            s, here = math.sqrt(left), kept(e, left)
+            slope = math.exp(-((e / s - s / 2) ** 2) / 2 - here) / math.sqrt(2 * math.pi) / s / (1 + math.exp(e))
+            if not 1e-300 < slope < 1e300:
+                return start
+            before, charge = budget - left, max(budget - left - (here - needed) / slope, (budget - left) / 2)
+            if abs(charge - before) <= 1e-9 * before:
+                return exact(charge)
+        return start
 
     def _margin_bits(self, ctx: Any) -> int:
         return 120 + 2 * int(max(-ctx.log(real(ctx, self.epsilon), 2), 0))
@@ -300,11 +330,15 @@ class _ChargeEquation:
             if square
         ]
         ctx.prec = self._margin_bits(ctx) + 64 + 4 * int(max(widths, default=0))
-        sides = [
-            _missed(ctx, real(ctx, epsilon), ctx.sqrt(real(ctx, square))) * 2 / (1 + ctx.exp(real(ctx, epsilon)))
-            for epsilon, square in ((self.epsilon, left), (self.reserve, self.budget))
-        ]
-        return ctx, sides[0], sides[1]
+        if ctx.prec not in self._right:
+            self._right[ctx.prec] = _kept(ctx, self.reserve, self.budget)
+        return ctx, _kept(ctx, self.epsilon, left), self._right[ctx.prec]
+
+
+def _kept(ctx: Any, epsilon: Fraction, mu_squared: Fraction) -> Any:
+    """A side of the equation."""
+    e = real(ctx, epsilon)
+    return _missed(ctx, e, ctx.sqrt(real(ctx, mu_squared))) * 2 / (1 + ctx.exp(e))
 
 
 def _missed(ctx: Any, epsilon: Any, mu: Any) -> Any:

@@ -27,8 +27,8 @@ about one unit guarantee together is in ``several``.
 """
 
 from dpnb.accounting.filters.approx_dp import ApproxDPFilter, BasicFilter
+from dpnb.accounting.filters.base import Filter
 from dpnb.accounting.filters.gdp import GDPFilter
-from dpnb.accounting.filters.protocol import Filter
 from dpnb.accounting.filters.renyi import RDPFilter, ZCDPFilter
 from dpnb.accounting.filters.rogers import RogersFilter
 from dpnb.accounting.filters.sum_filter import SumFilter, UnboundedFilter

@@ -1,4 +1,4 @@
-"""The filter of Gaussian differential privacy.
+"""The filter of Gaussian differential privacy, and what it charges for mechanisms in pure DP.
 
 Claim (Smith and Thakurta 2022, Theorem 1).  If each release is mu_i-GDP given the past, with mu_i chosen from the
 past, and the sum of mu_i^2 never exceeds mu0^2, then all releases together are mu0-GDP.

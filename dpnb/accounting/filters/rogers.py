@@ -28,7 +28,7 @@ from dpnb.accounting.exact import (
     positive,
     shown,
 )
-from dpnb.accounting.filters.protocol import Filter
+from dpnb.accounting.filters.base import Filter
 from dpnb.accounting.filters.sum_filter import refusal
 from dpnb.accounting.losses import ApproxDP, Loss
 from dpnb.copying import safe_repr

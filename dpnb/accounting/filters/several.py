@@ -42,8 +42,8 @@ from fractions import Fraction
 
 from dpnb.accounting.convert import convert
 from dpnb.accounting.filters.approx_dp import BasicFilter
+from dpnb.accounting.filters.base import Filter
 from dpnb.accounting.filters.gdp import GDPFilter
-from dpnb.accounting.filters.protocol import Filter
 from dpnb.accounting.filters.renyi import RDPFilter, ZCDPFilter
 from dpnb.accounting.losses import RDP, ZCDP, PureGDP
 from dpnb.accounting.losses.gaussian import as_amount

@@ -18,7 +18,7 @@ from dpnb.accounting.budget import Budget
 from dpnb.accounting.conversions.directed import checked_delta
 from dpnb.accounting.convert import convert, good_delta
 from dpnb.accounting.exact import Number, decimal_down, decimal_up, display_down, of_budget, percent_down
-from dpnb.accounting.filters.protocol import Filter
+from dpnb.accounting.filters.base import Filter
 from dpnb.accounting.losses import GDP, Loss
 from dpnb.copying import safe_repr
 from dpnb.errors import BudgetExceeded, ConversionError, InvalidValueError

@@ -1,5 +1,7 @@
 """Odometers report a bound on the privacy loss so far, and never refuse.
 
+Sessions offer those that `dpnb._core.accountant.filters_and_odometers` makes.
+
 There are two kinds of bounds, which must not be mixed (`Odometer.kind` is one of them).
 
 "time-uniform": with confidence 1 - delta the realised loss is below the bound at all moments simultaneously, so also at
@@ -78,6 +80,7 @@ from dpnb.accounting.odometers.accumulators import (
     RenyiTracker,
     ZCDPAccumulator,
 )
+from dpnb.accounting.odometers.base import Odometer, OdometerKind
 from dpnb.accounting.odometers.curves import (
     FilterOdometer,
     MixtureOdometer,
@@ -85,7 +88,6 @@ from dpnb.accounting.odometers.curves import (
     Sided,
     StitchedOdometer,
 )
-from dpnb.accounting.odometers.protocol import Odometer, OdometerKind
 from dpnb.accounting.odometers.sums import BasicOdometer, RenyiOdometer, RogersOdometer, SpentAccumulator
 from dpnb.accounting.odometers.truncated_view import TruncatedView
 

@@ -27,7 +27,7 @@ from dpnb.accounting.exact import (
     positive,
 )
 from dpnb.accounting.losses import GDP, RDP, ZCDP, ApproxDP, Loss, PureGDP
-from dpnb.accounting.odometers.protocol import (
+from dpnb.accounting.odometers.base import (
     INSIDE_EVERY_BUDGET,
     Odometer,
     OdometerKind,

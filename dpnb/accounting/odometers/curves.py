@@ -45,7 +45,7 @@ from dpnb.accounting.exact import (
 from dpnb.accounting.intervals import fixed_radius, log_half_of_one_plus_exp, optimal_ratio, optimal_ratio_onesided
 from dpnb.accounting.losses import Loss
 from dpnb.accounting.losses.gaussian import is_gaussian
-from dpnb.accounting.odometers.protocol import IntrinsicTimeOdometer
+from dpnb.accounting.odometers.base import IntrinsicTimeOdometer
 from dpnb.errors import ConversionError, InvalidValueError
 
 

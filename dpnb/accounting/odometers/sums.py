@@ -26,7 +26,7 @@ from dpnb.accounting.exact import (
 from dpnb.accounting.filters import Filter
 from dpnb.accounting.filters.rogers import MAX_DELTA, mean_loss
 from dpnb.accounting.losses import GDP, RDP, Loss
-from dpnb.accounting.odometers.protocol import INSIDE_EVERY_BUDGET, Odometer, OdometerKind, TimeUniformOdometer
+from dpnb.accounting.odometers.base import INSIDE_EVERY_BUDGET, Odometer, OdometerKind, TimeUniformOdometer
 from dpnb.errors import ConversionError, InvalidValueError
 
 _LOG_ROOT_3 = math.log(3) / 2

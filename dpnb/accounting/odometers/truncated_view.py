@@ -13,7 +13,7 @@ d-GDP (Smith and Thakurta 2022, Theorem 1), also for interactive mechanisms that
 
 Proof.  The bound with a launch is a function of that loss and the earlier ones, so it is known before the launch.
 Stopping there is what a filter with the budget d does at its first refusal, and the filter's theorem bounds what it
-lets through; for interactive mechanisms see :mod:`dpnb.accounting.filters.protocol`.  The bound of
+lets through; for interactive mechanisms see :mod:`dpnb.accounting.filters.base`.  The bound of
 :class:`~dpnb.accounting.RenyiTracker` is never below the sum of its order, so it only stops earlier, by a rule that is
 known before the launch too.  ∎
 
@@ -47,7 +47,7 @@ from typing import Self
 from dpnb.accounting.exact import Frozen, Number, decimal_down, decimal_up, exact, non_negative, shown
 from dpnb.accounting.losses import Loss
 from dpnb.accounting.odometers.accumulators import Accumulator
-from dpnb.accounting.odometers.protocol import TimeUniformOdometer
+from dpnb.accounting.odometers.base import TimeUniformOdometer
 from dpnb.copying import safe_repr
 from dpnb.errors import InvalidValueError
 

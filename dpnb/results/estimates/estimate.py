@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
@@ -103,6 +104,7 @@ def named_groups(measurement: Measurement, least: int, alpha: float) -> Interval
         return unclipped.clipped(1.0, math.inf)
 
 
+@lru_cache(maxsize=1024)  # a search for a precision asks at many noise scales, each time it is made
 def widest(sigma: float, threshold: float, alpha: float) -> float:
     """The largest half-width, in units, that the interval of a discovered group can have, for previews."""
     excess = np.linspace(0.0, 6.0, 301)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import numpy as np
@@ -99,6 +100,15 @@ class Deferred(Generic[V]):
 
     def __set__(self, instance: Any, value: Any) -> None:
         vars(instance)[self._name] = value
+
+
+D = TypeVar("D")
+
+
+def replaced(instance: D, **changes: Any) -> D:
+    """As `dataclasses.replace`, but what is deferred stays so."""
+    kept = {field.name: vars(instance)[field.name] for field in fields(instance) if field.init}  # type: ignore[arg-type]
+    return type(instance)(**(kept | changes))
 
 
 # --- points in time of an answer --------------------------------------------------------------------------------------

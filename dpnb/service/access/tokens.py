@@ -29,7 +29,7 @@ from dpnb.copying import NotCopyable
 from dpnb.errors import InvalidValueError
 from dpnb.service.access.clock import Clock
 from dpnb.service.configuration.parts import NAME
-from dpnb.wire.amounts import moment_from_text
+from dpnb.wire.limits import moment_from_text
 
 
 def user_name(uid: int) -> str:

@@ -43,13 +43,13 @@ from dpnb.service.curation.acts import (
 )
 from dpnb.service.curation.rows import audit_page, plan_page
 from dpnb.service.curation.state import described, table_state
-from dpnb.service.limits import RequestRate
 from dpnb.service.monitoring import log, log_login
 from dpnb.service.network.http import client_of, keep_connection, read_body
 from dpnb.service.opening import OpenTable
+from dpnb.service.quotas import RequestRate
 from dpnb.service.served import ServedTable
 from dpnb.session.disclosure.building import report_about
-from dpnb.wire.amounts import MAX_INTEGER, WireError
+from dpnb.wire.limits import MAX_INTEGER, WireError
 from dpnb.wire.messages import ACTS, PERSON_ACTS
 
 COOKIE, SECURE_COOKIE = "dpnb-cockpit", "__Host-dpnb-cockpit"

@@ -37,7 +37,7 @@ from dpnb.service.monitoring import log
 from dpnb.service.opening import OpenTable
 from dpnb.service.running import RunningRequest, checked_running
 from dpnb.service.served import ServedTable
-from dpnb.wire.amounts import MAX_SHOWN, decimal_from_text
+from dpnb.wire.limits import MAX_SHOWN, decimal_from_text
 from dpnb.wire.messages import (
     AddAnalyst,
     AnyAct,

@@ -1,4 +1,4 @@
-"""Builds the disclosure statement of a ledger."""
+"""Builds the disclosure statement of a ledger, from the parts in `results.disclosure.parts`."""
 
 from __future__ import annotations
 

@@ -8,9 +8,9 @@ import math
 from fractions import Fraction
 
 from dpnb._core.accountant.accountant import Accountant
-from dpnb._core.accountant.parameters import sampled_text
-from dpnb._core.explain import NOTHING_REFUSED, describe_guarantee, participation_description
+from dpnb._core.accountant.later_sessions import sampled_text
 from dpnb._core.ledger_metadata import LedgerMetadata
+from dpnb._core.session_explanation import NOTHING_REFUSED, describe_guarantee, participation_description
 from dpnb._core.tables import PrivateTables
 from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb.accounting.conversions import epsilon_of_pure_gdp

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from dpnb.accounting.budget import Budget
 from dpnb.accounting.conversions import mu_from_pure, residue, residue_charge
 from dpnb.accounting.exact import exact
+from rationals import fractions
 
 #: epsilon, r, and the largest residue to 17 digits, computed with 30 digits.
 CASES = [
@@ -83,8 +84,8 @@ def excess(epsilon: Fraction, charge: Fraction, budget: Fraction) -> float:
         return float(worst)
 
 
-epsilons = st.fractions(Fraction(1, 1000), 3, max_denominator=10**4)
-budgets = st.fractions(Fraction(1, 1000), 9, max_denominator=10**4)
+epsilons = fractions(Fraction(1, 1000), 3, max_denominator=10**4)
+budgets = fractions(Fraction(1, 1000), 9, max_denominator=10**4)
 
 
 @given(epsilon=epsilons, budget=budgets)
@@ -103,7 +104,7 @@ def test_control_a_smaller_charge_exceeds_the_budget(epsilon: str, r: str, large
     assert excess(Fraction(epsilon), charge * (1 - Fraction(1, 10**12)), budget) > 0
 
 
-@given(epsilon=epsilons, budget=budgets, more=st.fractions(0, 5, max_denominator=100))
+@given(epsilon=epsilons, budget=budgets, more=fractions(0, 5, max_denominator=100))
 def test_a_charge_is_enough_for_a_larger_budget_and_no_more_than_the_conversion_alone(
     epsilon: Fraction, budget: Fraction, more: Fraction
 ) -> None:

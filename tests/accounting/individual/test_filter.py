@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 
 from dpnb.accounting.individual import IndividualFilter, OnExhausted
 from dpnb.errors import InvalidValueError
+from rationals import fractions
 
 MODES: list[OnExhausted] = ["skip", "drop", "clip"]
 UNITS = 3
 modes = st.sampled_from(MODES)
 amounts = st.one_of(st.floats(0, 2), st.floats(0, 1e-300), st.floats(0, 1e300), st.sampled_from([0.0, 0.1, 0.3, 0.5]))
 rows = st.lists(st.lists(amounts, min_size=UNITS, max_size=UNITS), max_size=8)
-budgets = st.one_of(st.fractions(0, 5), st.floats(0, 5).map(Fraction))
+budgets = st.one_of(fractions(0, 5), st.floats(0, 5).map(Fraction))
 
 
 @given(budgets, modes, rows)

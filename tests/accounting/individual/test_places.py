@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from dpnb.accounting.individual import IndividualFilter, OnExhausted, losses_of_squares
 from dpnb.accounting.individual.arrays import times_up, times_up_roughly
+from rationals import fractions
 
 MODES: list[OnExhausted] = ["skip", "drop", "clip"]
 amounts = st.one_of(st.floats(0, 2), st.sampled_from([0.0, 0.1, 0.25, 0.3, 1.0]))
@@ -58,7 +59,7 @@ def test_charging_everybody_asks_nobody_and_may_go_beyond_the_budget() -> None:
         assert full.charge([0.0, 1e308]).charge([0.0, 1e308]).spent[1] < np.inf
 
 
-@given(st.lists(st.floats(0, 1e300), min_size=1, max_size=5), st.fractions(Fraction(1, 10**9), 10**9))
+@given(st.lists(st.floats(0, 1e300), min_size=1, max_size=5), fractions(Fraction(1, 10**9), 10**9))
 def test_losses_of_squares_are_never_less_than_they_are(squares: list[float], sigma: Fraction) -> None:
     for rough in (False, True):
         for square, loss in zip(squares, losses_of_squares(squares, sigma=sigma, rough=rough).tolist(), strict=True):

@@ -17,8 +17,9 @@ from dpnb.accounting import GDP, RDPAccumulator, RenyiTracker
 from dpnb.accounting.conversions import delta_from_mu
 from dpnb.accounting.individual import IndividualFilter, UnitTracker
 from dpnb.errors import InvalidValueError
+from rationals import fractions
 
-charges = st.lists(st.fractions(0, "1/4", max_denominator=200), max_size=20)
+charges = st.lists(fractions(0, "1/4", max_denominator=200), max_size=20)
 
 
 def after(charged: list[Fraction], increments: int = 20) -> UnitTracker:
@@ -53,7 +54,7 @@ def test_the_bound_is_whole_increments_never_below_the_sum_nor_far_above_it(
     assert bounds[0] == tracker.increment
 
 
-@given(charged=charges, order=st.fractions("11/10", 64, max_denominator=50))
+@given(charged=charges, order=fractions("11/10", 64, max_denominator=50))
 def test_one_tracker_serves_every_order(charged: list[Fraction], order: Fraction) -> None:
     """With increments in proportion to the order, the paper's tracker of any order has the same blocks."""
     tracker, other = after(charged), RenyiTracker(order, order / 2 / 20)

@@ -12,8 +12,9 @@ from dpnb.accounting.filters import ApproxDPFilter, GDPFilter, ZCDPFilter
 from dpnb.accounting.individual import IndividualFilter, worst_case_filter
 from dpnb.accounting.losses import GDP, ZCDP
 from dpnb.errors import BudgetExceeded, InvalidValueError
+from rationals import fractions
 
-questions = st.lists(st.tuples(st.fractions(0, 2), st.lists(st.fractions(0, 1), min_size=3, max_size=3)), max_size=9)
+questions = st.lists(st.tuples(fractions(0, 2), st.lists(fractions(0, 1), min_size=3, max_size=3)), max_size=9)
 
 
 @given(questions, st.sampled_from(["skip", "drop"]))

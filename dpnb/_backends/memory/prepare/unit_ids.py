@@ -1,4 +1,4 @@
-"""Units of a table: they are identified and numbered, rows are sorted by unit, and first rows chosen.  Reads rows."""
+"""Units of a table: identified and numbered, their rows sorted, and as many kept as the curator allows.  Reads rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Filters and odometers after the same history: those of a session, or all of them, for comparison.
+"""Filters and odometers after the same history; the odometers of sessions are made here (filters: `FILTERS`).
 
 A session counts each loss by its own filter and by one odometer.  All others are for display only: they are computed
 from the rows of the ledger when they are shown, and no decision depends on them.  Each of these filters enforces the
@@ -38,7 +38,7 @@ from dpnb.accounting.odometers import (
     StitchedOdometer,
     ZCDPAccumulator,
 )
-from dpnb.accounting.odometers.protocol import IntrinsicTimeOdometer, for_intrinsic_time
+from dpnb.accounting.odometers.base import IntrinsicTimeOdometer, for_intrinsic_time
 from dpnb.accounting.partition_cost import NO_PARTS, PartRef, PartSums
 from dpnb.errors import ConversionError, InvalidValueError
 from dpnb.ledger import ChargeSummary

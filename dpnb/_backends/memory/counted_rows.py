@@ -1,4 +1,4 @@
-"""Which rows of a block count in one query, in which cell and slot.  Reads rows; all of it is private."""
+"""Which rows of a block count in a query, under its filter and limits, in which cell.  Reads rows; all is private."""
 
 from __future__ import annotations
 

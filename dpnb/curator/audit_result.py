@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dpnb._core.accountant.cap import NOTHING, left_of
-from dpnb._core.accountant.parameters import stored_parameters
+from dpnb._core.accountant.later_sessions import stored_parameters
 from dpnb._core.accountant.tree import Launch
 from dpnb._core.pricing.pricer import cell_subset
 from dpnb._core.pricing.query_state import requested

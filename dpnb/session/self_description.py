@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from dpnb._core import explain
+from dpnb._core import session_explanation
 from dpnb._core.core import SessionCore
 from dpnb._core.unit_budgets import Accounting
 from dpnb._plan.unreleased import did_you_mean
@@ -248,7 +248,7 @@ class Statements:
         clinic: guarantee and budget
         """
         spent = describe_spent(self._core.account.filter, self._core.account.budget)
-        return explain.of_session(self._core, spent, self._mechanisms.entries())
+        return session_explanation.of_session(self._core, spent, self._mechanisms.entries())
 
 
 def refuse_report_of_a_part(kind: str, name: str) -> NoReturn:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from fractions import Fraction
 
-from dpnb._core.explain import describe_guarantee
+from dpnb._core.session_explanation import describe_guarantee
 from dpnb.accounting.exact import (
     decimal_down,
     decimal_sqrt_down,
@@ -16,7 +16,7 @@ from dpnb.accounting.exact import (
     of_budget,
 )
 from dpnb.accounting.individual import OnExhausted
-from dpnb.curator.statement import Statement, StatementEntry
+from dpnb.curator.personal_statement import Statement, StatementEntry
 from dpnb.errors import printable
 from dpnb.render.numbers import format_percent_down, format_percent_up
 from dpnb.render.tables import facts_text, table_text

@@ -1,4 +1,4 @@
-"""What a ledger fixes: its computed parameters, and what a later session may declare."""
+"""What a ledger fixes for later sessions: its computed parameters, and what they may declare otherwise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exact amounts and moments in messages, and the limits of a request.
+"""The limits of a client's request, and its exact amounts and moments.
 
 What the analyst wrote is what is charged, so amounts are not rounded.  Their size is limited, since the sum of charges
 with very large denominators takes long to compute.

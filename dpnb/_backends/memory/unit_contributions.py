@@ -16,9 +16,7 @@ from numpy.typing import NDArray
 from dpnb._backends.contribution import MAX_COMPARED, Integers, starts_of
 from dpnb._backends.memory import gradient
 from dpnb._backends.memory.blocks import blocks_of, entries_at_once, numbers_at_once
-from dpnb._backends.memory.evaluate import NumpyEvaluator
-from dpnb._backends.memory.prepare.prepared_table import PreparedTable
-from dpnb._backends.memory.row_mask import (
+from dpnb._backends.memory.counted_rows import (
     cell_codes,
     has_values,
     keys_looked_up,
@@ -27,6 +25,8 @@ from dpnb._backends.memory.row_mask import (
     slots_of,
     steps_of,
 )
+from dpnb._backends.memory.evaluate import NumpyEvaluator
+from dpnb._backends.memory.prepare.prepared_table import PreparedTable
 from dpnb._backends.unit_vectors import Floats, UnitVectors, rounded_up
 from dpnb._compile.features import (
     BRANCHING,

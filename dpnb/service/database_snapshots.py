@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from dpnb._core.options import checked_version
 from dpnb._core.tables import PrivateTables
-from dpnb._sources.snapshots import TableSnapshot
+from dpnb._sources.database_snapshots import TableSnapshot
 from dpnb._sources.source import DataSource
 from dpnb.errors import InvalidValueError
 from dpnb.service.configuration.settings import TableSettings, read_settings
