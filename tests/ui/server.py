@@ -63,6 +63,8 @@ def _choose_extensions(home: Path, *, collaboration: bool, server_side: bool) ->
         for extension in extensions:
             runs_cells = extension.replace("-", "_").endswith(SERVER_SIDE)
             extensions[extension] = (server_side if runs_cells else collaboration) is bool(kind)
+        if not kind:
+            content["buildCheck"] = False  # for each page, JupyterLab would start Node twice
         target = home / "config" / name
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(json.dumps(content), encoding="utf-8")

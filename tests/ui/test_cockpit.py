@@ -50,7 +50,7 @@ def spend(lab: Lab, times: int = 6) -> None:
 # --- gauges and timeline ----------------------------------------------------------------------------------------------
 
 
-def test_everything_says_what_the_session_says_and_what_to_do_next_until_something_was_asked(cockpit: Lab) -> None:
+def test_everything_says_what_the_session_says_also_of_a_refusal_and_after_many_quick_releases(cockpit: Lab) -> None:
     expect_agreement(cockpit)
     for place in cockpit.places:
         expect(place.locator(".dpnb-next")).to_contain_text("df = session.frame")
@@ -60,8 +60,23 @@ def test_everything_says_what_the_session_says_and_what_to_do_next_until_somethi
     for place in cockpit.places:
         expect(place.locator(".dpnb-next")).not_to_be_visible()
 
+    before = cockpit.value("session.headroom")
+    cockpit.run(CELL["refused"])
+    refusal = cockpit.panel.locator(".dpnb-refusal")
+    expect(refusal).to_have_count(1)
+    expect(refusal).to_contain_text("the largest that fits")
+    cockpit.page.evaluate("() => window.jupyterapp.shell.collapseRight()")
+    outputs = cockpit.page.locator(".jp-Cell").nth(CELL["refused"]).locator(".jp-OutputArea")
+    expect(outputs).to_contain_text("nothing was charged and the session continues")
+    expect(outputs).not_to_contain_text("a cheaper query may still fit")  # once, in the panel
+    outputs.locator("a[href='#dpnb-explain-budget-exceeded']").click()
+    sentence = cockpit.panel.locator(".dpnb-explanation[data-explanation=budget-exceeded]")
+    expect(sentence).to_be_in_viewport()
+    expect(sentence).to_contain_text("The filter refuses every request with which all answers together would exceed")
+    assert cockpit.value("session.headroom") == before
+    cockpit.screenshot("refused")
 
-def test_many_quick_releases_end_at_the_right_value(cockpit: Lab) -> None:
+    cockpit.page.evaluate("() => window.jupyterapp.shell.activateById('dpnb:ledger-panel')")
     cockpit.write(
         CELL["spare"],
         "quick = dpnb.Session(pd.DataFrame({'x': [1.0, 2.0]}), name='quick', ledger=':memory:',\n"
@@ -130,30 +145,10 @@ def expect_timeline_on_hover_and_by_keyboard(cockpit: Lab) -> None:
     cockpit.screenshot("timeline")
 
 
-# --- refusals and explanations ----------------------------------------------------------------------------------------
-
-
-def test_refusal_is_explained_below_the_cell_and_in_the_panel(cockpit: Lab) -> None:
-    cockpit.run(CELL["refused"])
-    refusal = cockpit.panel.locator(".dpnb-refusal")
-    expect(refusal).to_have_count(1)
-    expect(refusal).to_contain_text("the largest that fits")
-    cockpit.page.evaluate("() => window.jupyterapp.shell.collapseRight()")
-    outputs = cockpit.page.locator(".jp-Cell").nth(CELL["refused"]).locator(".jp-OutputArea")
-    expect(outputs).to_contain_text("nothing was charged and the session continues")
-    expect(outputs).not_to_contain_text("a cheaper query may still fit")  # once, in the panel
-    outputs.locator("a[href='#dpnb-explain-budget-exceeded']").click()
-    sentence = cockpit.panel.locator(".dpnb-explanation[data-explanation=budget-exceeded]")
-    expect(sentence).to_be_in_viewport()
-    expect(sentence).to_contain_text("The filter refuses every request with which all answers together would exceed")
-    assert cockpit.value("session.headroom") == 1.0
-    cockpit.screenshot("refused")
-
-
 # --- badges -----------------------------------------------------------------------------------------------------------
 
 
-def test_menu_and_badge_lead_to_the_log_a_second_run_changes_no_badge_and_the_palette_has_the_commands(
+def test_menu_and_badge_lead_to_the_log_a_second_run_changes_no_badge_the_palette_has_all_and_nothing_is_cut_off(
     cockpit: Lab,
 ) -> None:
     cockpit.run(CELL["release"])
@@ -198,9 +193,6 @@ def test_menu_and_badge_lead_to_the_log_a_second_run_changes_no_badge_and_the_pa
     cockpit.page.keyboard.press("Escape")
     expect(palette).not_to_be_visible()
 
-
-def test_badge_is_not_cut_off(cockpit: Lab) -> None:
-    cockpit.run(CELL["release"])
     cockpit.resize(1280, 800)
     expect_whole_badge(cockpit, 1280)
     cockpit.resize_without_panels(700, 800)
@@ -338,7 +330,6 @@ def test_the_example_of_the_launcher_gives_an_answer_by_mouse_alone(lab: Lab) ->
     assert len(lab.value("query.answer.estimate.tolist()")) == 5
 
 
-@pytest.mark.usefixtures("new_page")
 def test_export_holds_every_request_and_a_reload_keeps_badges_and_log_and_applies_a_setting(cockpit: Lab) -> None:
     spend(cockpit, times=8)
     cockpit.run(CELL["release"])

@@ -91,7 +91,6 @@ def test_picker_is_inactive_when_somebody_else_restarts_the_kernel(cockpit: Lab,
     expect(release).to_be_enabled()
 
 
-@pytest.mark.usefixtures("new_page")
 def test_widgets_of_a_kernel_that_is_gone_show_their_still_faces_and_those_restored_in_the_last_moment_are_live(
     saved: Lab,
 ) -> None:

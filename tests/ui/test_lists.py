@@ -20,7 +20,9 @@ def expect_open(lab: Lab, expected: list[bool]) -> None:
         expect(fold).to_have_js_property("open", is_open)
 
 
-def test_filters_are_a_table_and_odometers_a_list_by_reading_and_both_follow_the_budget(fake: Lab) -> None:
+def test_filters_are_a_table_odometers_a_list_by_reading_both_follow_the_budget_and_a_narrow_panel_cuts_nothing_off(
+    fake: Lab,
+) -> None:
     fake.open_folds()
     fake.run(NUMBER["spend"])
     for place in fake.places:
@@ -43,6 +45,17 @@ def test_filters_are_a_table_and_odometers_a_list_by_reading_and_both_follow_the
             items.get_by_text(sentence).scroll_into_view_if_needed()  # nothing is cut off or folded away
             expect(items.get_by_text(sentence)).to_be_in_viewport()
 
+    fake.write(NUMBER["spend"], "budget.name = 'table' * 20\nbudget.set(0.75, 'mean of ' + 'visits' * 20)")
+    with fake.narrow_panel(240):
+        fake.run(NUMBER["spend"])
+        expect(fake.panel).to_contain_text("the privacy loss of tabletable")
+        fake.open_folds()
+        box = fake.panel.bounding_box()
+        assert box is not None
+        assert box["width"] < 270
+        fake.screenshot("narrow")
+        assert fake.panel.evaluate("panel => panel.scrollWidth <= panel.clientWidth")
+
 
 def test_mouse_and_keyboard_fold_and_unfold_and_an_update_keeps_both(fake: Lab) -> None:
     expect_open(fake, [True, False, False, False])
@@ -61,16 +74,3 @@ def test_mouse_and_keyboard_fold_and_unfold_and_an_update_keeps_both(fake: Lab) 
     expect(fake.places[1]).to_contain_text("50.0% left; 2 more like the last")
     expect_open(fake, [False, True, True, True])
     expect(folds(fake)[3].locator("summary")).to_be_focused()
-
-
-def test_narrow_panel_breaks_long_words_and_cuts_nothing_off(fake: Lab) -> None:
-    fake.write(NUMBER["spend"], "budget.name = 'table' * 20\nbudget.set(0.75, 'mean of ' + 'visits' * 20)")
-    with fake.narrow_panel(240):
-        fake.run(NUMBER["spend"])
-        expect(fake.panel).to_contain_text("the privacy loss of tabletable")
-        fake.open_folds()
-        box = fake.panel.bounding_box()
-        assert box is not None
-        assert box["width"] < 270
-        fake.screenshot("narrow")
-        assert fake.panel.evaluate("panel => panel.scrollWidth <= panel.clientWidth")

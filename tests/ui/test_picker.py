@@ -58,30 +58,9 @@ def wait_until_in_view(lab: Lab, shown: Locator) -> None:
     lab.page.wait_for_function(IS_IN_VIEW, arg=shown.element_handle())
 
 
-@pytest.mark.usefixtures("new_page")
-def test_saved_notebook_holds_the_preview_and_after_the_release_the_answer_which_a_reload_shows(cockpit: Lab) -> None:
-    def saved() -> str:
-        cockpit.save()
-        cells = cockpit.notebook("cockpit.ipynb")["cells"]
-        return "".join(cells[CELL["question"]]["outputs"][0]["data"]["text/html"])
-
-    cockpit.run(CELL["question"])
-    shown = picker(cockpit)
-    expect(slider(shown)).to_be_visible()
-    before = saved()
-    assert "not released" in before
-    assert re.search(r"as of \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", before)
-    shown.locator("[data-preset=print]").click()
-    shown.get_by_role("button", name="Release").click()
-    expect(shown.locator(".dpnb-picker-answer")).to_contain_text("95% noise interval")
-    after = saved()
-    assert "95% noise interval" in after
-    assert "as of" in after
-    cockpit.reload()
-    expect(picker(cockpit).locator(".dpnb-picker-answer")).to_contain_text("95% noise interval")
-
-
-def test_slider_and_presets_show_the_figures_of_a_preview_and_the_keyboard_stays_in_the_picker(cockpit: Lab) -> None:
+def test_slider_and_presets_show_a_preview_the_keyboard_stays_in_the_picker_and_a_large_cost_is_confirmed_in_place(
+    cockpit: Lab,
+) -> None:
     cockpit.run(CELL["question"])
     shown = picker(cockpit)
     expect(slider(shown)).to_be_visible()
@@ -134,6 +113,25 @@ def test_slider_and_presets_show_the_figures_of_a_preview_and_the_keyboard_stays
     cockpit.page.keyboard.press("Space")  # the preset before the slider
     expect(shown.locator(".dpnb-picker-preset[data-preset=print]")).to_have_attribute("aria-pressed", "true")
     assert spent(cockpit) == 0, "looking is free"
+
+    slider(shown).press("End")
+    release = shown.get_by_role("button", name="Release", exact=True)
+    confirm, cancel = (shown.get_by_role("button", name=name) for name in ("Confirm", "Cancel"))
+    release.dblclick()
+    expect(shown.locator(".dpnb-picker-question:visible")).to_have_text("Release for 100.0% of what is left?")
+    cockpit.screenshot("picker-confirm")
+    cancel.click()
+    release.press("Enter")
+    expect(cancel).to_be_focused()
+    cockpit.page.keyboard.press("Escape")
+    expect(release).to_be_focused()
+    slider(shown).press("ArrowLeft")
+    release.click()
+    expect(shown.locator(".dpnb-picker-question:visible")).to_contain_text("% of what is left?")
+    assert spent(cockpit) == 0
+    confirm.dblclick()
+    expect(shown.locator(".dpnb-picker-answer")).to_contain_text("95% noise interval")
+    assert cockpit.value("len(session.log)") == 1
 
 
 def test_inputs_keep_the_keys_that_are_typed_and_after_a_release_by_mouse_they_are_the_notebooks(cockpit: Lab) -> None:
@@ -190,10 +188,10 @@ def test_picker_is_inactive_after_a_restart_until_its_cell_is_run_again(cockpit:
     assert spent(cockpit) == before
 
 
-def test_release_replaces_the_picker_by_the_answer_and_charges_what_was_shown(cockpit: Lab) -> None:
+def test_release_replaces_the_picker_charges_what_was_shown_and_refining_pays_only_the_difference(cockpit: Lab) -> None:
     cockpit.run(CELL["question"])
     shown = picker(cockpit)
-    shown.locator("[data-preset=print]").click()
+    shown.locator("[data-preset=glance]").click()
     mu = budget(shown)
     cockpit.screenshot("picker")
     answer = released(shown)
@@ -209,12 +207,6 @@ def test_release_replaces_the_picker_by_the_answer_and_charges_what_was_shown(co
     expect(cockpit.panel.locator(".dpnb-release").first).to_contain_text("mean of mdvis by coins")
     cockpit.screenshot("picker-answered")
 
-
-def test_refining_pays_only_the_difference_and_the_code_gives_the_same_answer_free(cockpit: Lab) -> None:
-    cockpit.run(CELL["question"])
-    shown = picker(cockpit)
-    shown.locator("[data-preset=glance]").click()
-    shown.get_by_role("button", name="Release").click()
     shown.get_by_role("button", name="Refine…").click()
     expect(slider(shown)).to_be_focused()
     expect(shown.locator(".dpnb-picker-current")).to_contain_text("Refining it costs only the difference")
@@ -350,29 +342,6 @@ def test_unknown_error_is_a_step_which_makes_the_errors_of_group_means_known_and
         unknown.screenshot(f"picker-{width}")
 
 
-def test_large_cost_is_confirmed_in_place_and_a_double_click_is_no_confirmation(cockpit: Lab) -> None:
-    cockpit.run(CELL["question"])
-    shown = picker(cockpit)
-    slider(shown).press("End")
-    release = shown.get_by_role("button", name="Release", exact=True)
-    confirm, cancel = (shown.get_by_role("button", name=name) for name in ("Confirm", "Cancel"))
-    release.dblclick()
-    expect(shown.locator(".dpnb-picker-question:visible")).to_have_text("Release for 100.0% of what is left?")
-    cockpit.screenshot("picker-confirm")
-    cancel.click()
-    release.press("Enter")
-    expect(cancel).to_be_focused()
-    cockpit.page.keyboard.press("Escape")
-    expect(release).to_be_focused()
-    slider(shown).press("ArrowLeft")
-    release.click()
-    expect(shown.locator(".dpnb-picker-question:visible")).to_contain_text("% of what is left?")
-    assert spent(cockpit) == 0
-    confirm.dblclick()
-    expect(shown.locator(".dpnb-picker-answer")).to_contain_text("95% noise interval")
-    assert cockpit.value("len(session.log)") == 1
-
-
 LONG = "print('\\n'.join(map(str, range(80))))"
 
 
@@ -389,3 +358,25 @@ def test_answer_is_in_view_after_a_release_in_the_middle_and_at_the_bottom(cockp
         expect(released(shown)).to_contain_text("95% noise interval")
         wait_until_in_view(cockpit, shown.locator(".dpnb-picker-answer"))
         cockpit.screenshot(f"picker-in-view-{where}")
+
+
+def test_saved_notebook_holds_the_preview_and_after_the_release_the_answer_which_a_reload_shows(cockpit: Lab) -> None:
+    def saved() -> str:
+        cockpit.save()
+        cells = cockpit.notebook("cockpit.ipynb")["cells"]
+        return "".join(cells[CELL["question"]]["outputs"][0]["data"]["text/html"])
+
+    cockpit.run(CELL["question"])
+    shown = picker(cockpit)
+    expect(slider(shown)).to_be_visible()
+    before = saved()
+    assert "not released" in before
+    assert re.search(r"as of \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", before)
+    shown.locator("[data-preset=print]").click()
+    shown.get_by_role("button", name="Release").click()
+    expect(shown.locator(".dpnb-picker-answer")).to_contain_text("95% noise interval")
+    after = saved()
+    assert "95% noise interval" in after
+    assert "as of" in after
+    cockpit.reload()
+    expect(picker(cockpit).locator(".dpnb-picker-answer")).to_contain_text("95% noise interval")
