@@ -34,9 +34,12 @@ EXPECTED = ("jupyterlab", "forked_kernels", "multiprocessing.forkserver")
 # The documentation may be built while these tests run.
 CACHES = ("build/", "cache/", "__pycache__/", ".hypothesis/", "screenshots/")
 
-REAL = {"DPNB_TEST_HELD_JUPYTER": "yes"}
+REAL = {
+    leftovers.PATIENCE: str(leftovers.SOON / 4),  # one kernel without work is all that the server must end
+    "DPNB_TEST_HELD_JUPYTER": "yes",
+}
 STAND_INS = {
-    leftovers.PATIENCE: str(leftovers.SOON / 12),  # there is nothing that they must put in order
+    leftovers.PATIENCE: str(leftovers.SOON / 40),  # there is nothing that they must put in order
     "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
     "PYTHONPATH": os.pathsep.join([str(ROOT / "tests"), *filter(None, [os.environ.get("PYTHONPATH")])]),
 }
