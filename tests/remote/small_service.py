@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import hashlib
 import threading
-import warnings
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import msgspec
-import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
@@ -27,7 +24,8 @@ from dpnb.ledger.shared_rows import SharedRows
 from dpnb.wire import messages as replies
 from dpnb.wire.decoding import decode_envelope
 from dpnb.wire.messages import Changed, Done, LedgerRow, Refused, Rows, Table
-from waiting import LIMIT, wait_until
+from unix_service import served
+from waiting import LIMIT
 
 TOKEN = "the-token-of-ana"
 PAGE = 50
@@ -178,21 +176,8 @@ class SmallService:
     def served(self, socket: Path) -> Iterator[str]:
         """Serve on a Unix socket; the value is the address."""
         self._ended.clear()
-        server = uvicorn.Server(uvicorn.Config(self.app, uds=str(socket), log_level="critical"))
-        thread = threading.Thread(target=server.run, daemon=True)
-        thread.start()
-        try:
-            wait_until(lambda: server.started, "the service to start")
-            yield f"unix://{socket}"
-        finally:
-            self._ended.set()
-            server.should_exit = True
-            thread.join(LIMIT)
-            with suppress(FileNotFoundError):
-                socket.unlink()
-            with warnings.catch_warnings():  # uvicorn's loop ends before it has closed all of its sockets
-                warnings.simplefilter("ignore", ResourceWarning)
-                gc.collect()
+        with served(self.app, socket, self._ended.set) as address:
+            yield address
 
 
 class LostConnection(Response):
