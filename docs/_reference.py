@@ -392,7 +392,6 @@ def keep_what_is_computed_often() -> None:
 
     A third of the time of a build without cells.
     """
-    from docutils.nodes import Node
     from docutils.statemachine import StateMachine
     from jinja2.sandbox import SandboxedEnvironment
     from numpydoc import docscrape_sphinx, numpydoc
@@ -405,26 +404,9 @@ def keep_what_is_computed_often() -> None:
     )
     SearchEnglish.stem = cache(SearchEnglish.stem)
     StateMachine.add_states = lambda self, classes: setattr(self, "states", StatesWhenNeeded(self, classes))
-    Node._fast_findall = found_below
     Parser.parse_definition = lambda _: None  # in which lines a definition is, by its tokens; no page asks
     numpydoc.mangle_docstrings = each_docstring_once(numpydoc.mangle_docstrings)
     logging.disable(logging.DEBUG)  # fifty thousand records, which nobody reads
-
-
-def found_below(node: Any, kind: type) -> Iterator[Any]:
-    """A node of docutils, if it is of a kind, and all such nodes below it, in order, without recursion."""
-    if isinstance(node, kind):
-        yield node
-    levels = [iter(node.children)]
-    while levels:
-        for child in levels[-1]:
-            if isinstance(child, kind):
-                yield child
-            if child.children:
-                levels.append(iter(child.children))
-                break
-        else:
-            levels.pop()
 
 
 def each_docstring_once(handler: Callable[..., None]) -> Callable[..., None]:

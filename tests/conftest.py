@@ -27,8 +27,8 @@ LONG = (
     *("test_attack_interleaving.py", "test_descent.py", "test_connections.py", "test_process.py", "test_jupyterhub.py"),
     *("test_killed.py", "test_stored.py", "test_gdp_residue.py", "test_filters.py", "test_odometers.py"),
     *("test_quantiles.py", "test_population.py", "test_regression.py", "test_duckdb.py", "test_attack_differencing.py"),
-    *("test_newton_coverage.py", "test_pages.py", "test_attack_exhausted.py", "test_same_outcome.py", "test_kernels.py"),
-    *("test_polars.py", "test_dask.py", "test_postgresql.py", "test_sqlite.py", "test_memory.py", "test_first_hour.py"),
+    *("test_newton_coverage.py", "test_pages.py", "test_attack_exhausted.py", "test_same_outcome.py"),
+    *("test_kernels.py", "test_polars.py", "test_dask.py", "test_postgresql.py", "test_sqlite.py", "test_memory.py"),
 )
 
 # The inherited suites hold asserts too; without this they would fail with a bare "AssertionError".
