@@ -398,11 +398,12 @@ def nothing() -> None:
     [
         (allow_all, tower, 2**24, {"answered failed"}),  # the control: ten of ten tell
         (allow_towers, tower, 2**24, {"failed failed"}),
-        pytest.param(nothing, two_tables, 2**24, {"failed failed"}, marks=pytest.mark.slow),
-        pytest.param(nothing, two_tables, 2**28, {"answered answered"}, marks=pytest.mark.slow),
+        (nothing, two_tables, 2**24, {"failed failed"}),
+        (nothing, two_tables, 2**28, {"answered answered"}),
     ],
     ids=["control", "by blocks", "two tables", "two tables and room"],
 )
+@pytest.mark.slow
 def test_a_limit_of_memory_does_not_tell_whether_a_person_has_the_value(
     allowed: Any, question: Any, room: int, wanted: set[str]
 ) -> None:

@@ -156,6 +156,7 @@ for name, arguments in CASES.items():
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="measures the memory of a process as Linux reports it")
 def test_a_query_with_many_features_has_bounded_memory() -> None:
     # An integer for each feature and row would be 138 or 302 MB, and several of them are needed without blocks.
@@ -166,6 +167,7 @@ def test_a_query_with_many_features_has_bounded_memory() -> None:
     assert {name: megabytes for name, megabytes in grew.items() if int(megabytes) >= 200} == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["polars", "duckdb"])
 def test_an_engine_sums_a_few_features_at_a_time(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     random = np.random.default_rng(4)

@@ -234,15 +234,6 @@ class EngineContract(ABC):
     modes: tuple[str | None, ...] = (None, "skip", "drop")
     """What becomes of a unit that cannot pay; None for accounting in the worst case."""
 
-    every_question = 1
-    """The step in `asked` between the questions that are part of `make test`."""
-
-    quick_modes: tuple[str | None, ...] = (None, "skip", "drop")
-    """Which of `modes` are part of `make test`."""
-
-    thorough: tuple[str, ...] = ()
-    """Tests that `make test` leaves to the engines that are quicker."""
-
     whole_logarithms = True
     """Whether the logarithm of a power is the whole number that it is in memory, and not one just beside it."""
 

@@ -346,7 +346,8 @@ def _double(value: Any) -> float:
         return math.nan
 
 
-@pytest.mark.parametrize("mode", ["worst case", pytest.param("skip", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["worst case", "skip"])
 def test_no_work_in_an_engine_ends_otherwise(mode: str) -> None:
     unit = opened(ordinary(), **LIMITS["rows"])._core.tables.unit("")
     read = {name: open_tables({"": typed(table).lazy()}, {"": SCHEMA}, {"": unit}) for name, table in tables().items()}

@@ -106,6 +106,7 @@ def busy(ledger: Ledger) -> Iterator[None]:
         joined(thread)
 
 
+@pytest.mark.slow
 def test_no_fork_of_a_busy_process_hangs_and_the_ledger_stays_whole(path: Path) -> None:
     with opened(path) as ledger:
         with busy(ledger):

@@ -22,6 +22,8 @@ from dpnb.errors import ExecutionError, SchemaError
 
 duckdb = pytest.importorskip("duckdb")
 
+pytestmark = pytest.mark.slow
+
 PAIRS = [("ann", -10.0), ("bob", 0.0)]
 SCHEMA = {"x": dpnb.Bounded(-10, 10), "t": dpnb.Text(max_length=5), "c": dpnb.Categories(["ann", "ANN", "bob"])}
 

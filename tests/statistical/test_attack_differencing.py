@@ -29,6 +29,8 @@ from dpnb._core.tables import PrivateTables, UnreadTables
 from dpnb._request import Release, request_from
 from statistical.watching import ledger_rows, watched
 
+pytestmark = pytest.mark.slow
+
 SCHEMA = {
     "x": dpnb.Bounded(0, 10),
     "y": dpnb.Bounded(-5, 5),
@@ -252,11 +254,7 @@ def differences(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]
     return {name: (first.get(name), second.get(name)) for name in first | second if first.get(name) != second.get(name)}
 
 
-QUICK = ("ordinary", "one in an empty group", "one with a text of their own", "odd: text", "odd: trap")
-"""Who is looked for by `make test` already: an error, a group, a text, a type and an exception of their own."""
-
-
-@pytest.mark.parametrize("who", [pytest.param(who, marks=[pytest.mark.slow] * (who not in QUICK)) for who in PEOPLE])
+@pytest.mark.parametrize("who", PEOPLE)
 def test_nothing_but_noisy_numbers_tells_whether_a_person_is_in_the_table(
     who: str, alone: dict[str, Any], folder: Path
 ) -> None:

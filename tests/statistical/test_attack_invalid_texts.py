@@ -24,6 +24,8 @@ pa = pytest.importorskip("pyarrow")
 pl = pytest.importorskip("polars")
 duckdb = pytest.importorskip("duckdb")
 
+pytestmark = pytest.mark.slow
+
 SCHEMA = {"x": dpnb.Bounded(0, 8), "t": dpnb.Text(max_length=20), "c": dpnb.Categories(["Trade", "farming"])}
 INVALID = [
     b"\xff",

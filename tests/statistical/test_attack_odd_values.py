@@ -21,6 +21,8 @@ from dpnb._backends.memory import evaluate
 from dpnb._plan.expressions.periods import index_of
 from statistical import test_attack_texts as texts
 
+pytestmark = pytest.mark.slow
+
 QUERIES: dict[str, Callable[[Any], Any]] = {
     "described": lambda f: f.describe(),
     "correlated": lambda f: f.assign(n=f["t"].str.len()).corr(),

@@ -28,6 +28,8 @@ from dpnb.ledger import MEMORY
 from dpnb.mechanisms.gaussian import measure
 from pairwise import product
 
+pytestmark = pytest.mark.slow
+
 SCHEMA = {"x": dpnb.Bounded(0, 10), "y": dpnb.Bounded(0, 4), "g": dpnb.Categories(["a", "b"])}
 UNITS: dict[str, dict[str, Any]] = {
     "rows": {},

@@ -20,6 +20,8 @@ import pytest
 import dpnb
 from dpnb._backends.memory import evaluate
 
+pytestmark = pytest.mark.slow
+
 SCHEMA = {
     "x": dpnb.Bounded(0, 8),
     "t": dpnb.Text(max_length=20),

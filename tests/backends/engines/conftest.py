@@ -15,7 +15,7 @@ def asked(tests: Any) -> Iterator[Any]:
     units = list(UNITS)
     for place, question in enumerate(tests.asked):
         turn = units[place % len(units)]
-        yield pytest.param(question, turn, marks=pytest.mark.slow if place % tests.every_question else ())
+        yield pytest.param(question, turn)
         for other in units:
             if tests.every_unit and other != turn:
                 yield pytest.param(question, other, marks=pytest.mark.slow)
@@ -41,11 +41,4 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "left_out" in metafunc.fixturenames:
         metafunc.parametrize(("asking", "step", "left_out"), list(windows(metafunc.cls)))
     if "mode" in metafunc.fixturenames:
-        quick = metafunc.cls.quick_modes
-        modes = [pytest.param(mode, marks=() if mode in quick else pytest.mark.slow) for mode in metafunc.cls.modes]
-        metafunc.parametrize("mode", modes)
-
-
-def pytest_itemcollected(item: pytest.Item) -> None:
-    if getattr(item, "originalname", "") in getattr(getattr(item, "cls", None), "thorough", ()):
-        item.add_marker(pytest.mark.slow)
+        metafunc.parametrize("mode", metafunc.cls.modes)

@@ -17,20 +17,13 @@ from dpnb._plan.expressions.letters import changed_case
 
 duckdb = pytest.importorskip("duckdb")
 
+pytestmark = pytest.mark.slow  # polars answers the same questions in a quarter of the time
+
 
 class TestDuckDB(SortingEngineContract):
     engine = DuckDB
     every_unit = False
     every_window = 2
-    every_question = 3  # polars answers all of them in a quarter of the time
-    quick_modes = ("drop",)
-    thorough = (
-        "test_share_by_share_the_integers_are_the_same",
-        "test_share_by_share_a_join_has_the_same_pairs",
-        "test_what_is_outside_counts_as_the_schema_says",
-        "test_texts_and_dates_give_the_same_integers",
-        "test_few_or_many_rows_the_same_ones_of_a_unit_count",
-    )
     connection = duckdb.connect()
 
     every_zoned = 8
