@@ -32,10 +32,14 @@ class PromptServer(uvicorn.Server):
         """Close the sockets, and wait for the replies that are being sent."""
         for server in self.servers:
             server.close()
-        for connection in list(self.server_state.connections):
-            connection.shutdown()
-        while self.server_state.connections or self.server_state.tasks:
+        told, times_without = set(), 0
+        while times_without < 5:  # what was accepted before that may still be on its way
+            for connection in self.server_state.connections - told:
+                connection.shutdown()
+                told.add(connection)
             await asyncio.sleep(0.002)
+            is_busy = self.server_state.connections or self.server_state.tasks
+            times_without = 0 if is_busy else times_without + 1
         await self.lifespan.shutdown()
 
 
