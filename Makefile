@@ -32,7 +32,7 @@ test: checks pytest  ## set up, then run the checks and the tests; five and a ha
 # AFTER_TEST=yes leaves out what `make test` has run, also where that chose 25 examples instead of 100, and in dpnb/ all.
 # PART= names one part of the tests below, for machines that share them.
 # All that it needs is set up first, so that one resolve and not two find it.
-test-all: set-up-thorough $(if $(AFTER_TEST),,checks) pytest-all  ## every check and every test; 22 minutes (AFTER_TEST=, PART=)
+test-all: set-up-thorough $(if $(AFTER_TEST),,checks) pytest-all  ## every check and every test; 20 minutes (AFTER_TEST=, PART=)
 
 checks: set-up-test  ## lint, types, layers and the Lab extension's tests, two at a time
 	@$(MAKE) --no-print-directory -j2 $(if $(filter output-sync,$(.FEATURES)),-O) lint types layers typescript
@@ -64,6 +64,8 @@ CHOSEN = $(if $(AFTER_TEST),($(LEFT_OUT)))$(if $(AFTER_TEST),$(if $(PART), and )
 pytest: set-up-test  ## the Python and browser tests of `make test` (PYTEST_FLAGS= pass through)
 	DPNB_TEST_LEVEL=quick $(PYTEST) -m "$(QUICK)" $(PYTEST_FLAGS)
 
+# One more process than cores: a seventh of the time of two is spent waiting for pages, kernels, clusters and services.
+pytest-all: PROCESSES = $(shell $(PY) -c 'import os; print((os.cpu_count() or 1) + 1)')
 pytest-all: set-up-thorough  ## those of `make test-all` (AFTER_TEST=, PART=, PYTEST_FLAGS=)
 	$(PYTEST) $(if $(CHOSEN),-m "$(CHOSEN)") $(if $(AFTER_TEST),-o testpaths=tests) $(PYTEST_FLAGS)
 
