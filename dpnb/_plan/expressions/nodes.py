@@ -311,10 +311,9 @@ def nodes_of(part: object, *, once: bool = False) -> list[Node]:
     while waiting:
         part = waiting.pop()
         if once:
-            known = id(part)
-            if known in seen:
+            if id(part) in seen:
                 continue
-            seen.add(known)
+            seen.add(id(part))
         if isinstance(part, (tuple, list)):
             waiting += reversed(part)
             continue

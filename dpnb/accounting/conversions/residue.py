@@ -267,9 +267,8 @@ class _ChargeEquation:
     epsilon: Fraction
     budget: Fraction
     reserve: Fraction
-    _right: dict[int, Any] = field(
-        default_factory=dict, compare=False
-    )  # the right side, the same for all charges, by its precision
+    # The right side, which is the same for all charges, by its precision.
+    _right: dict[int, Any] = field(default_factory=dict, compare=False)
 
     def is_enough(self, charge: Fraction) -> bool:
         """Whether the left side of the equation, with s^2 = r^2 - charge, is at least the right one, with a margin."""
