@@ -171,10 +171,10 @@ def outcome(session: dpnb.Session, ask: Ask, mu: float = MU) -> tuple[Any, ...]:
         asked = ask(session.frame)
         answer = asked.release(mu=mu) if hasattr(asked, "release") else asked
     except Exception as error:  # noqa: BLE001
-        found: tuple[Any, ...] = (type(error), str(error), error.__cause__, len(session.ledger.charges()))
+        found: tuple[Any, ...] = (type(error), str(error), error.__cause__, session.ledger.count)
     else:
         table = answer.to_pandas() if hasattr(answer, "to_pandas") else pd.DataFrame()
-        found = (table.shape, [str(kind) for kind in table.dtypes], len(session.ledger.charges()))
+        found = (table.shape, [str(kind) for kind in table.dtypes], session.ledger.count)
     return found
 
 

@@ -218,8 +218,8 @@ def _entries(feature: Any, value: Any) -> list[tuple[int, int]]:
         return [(0, 1)]
     if isinstance(feature, TreeFeature):
         if feature.pieces:
-            edges = [Fraction(edge) for edge in feature.edges.tolist()]
-            leaf = min(bisect_right(edges, value) - 1, len(edges) - 2)
+            # Exact too: a fraction is compared with the fraction that a double is.
+            leaf = min(bisect_right(feature.edges.tolist(), value) - 1, len(feature.edges) - 2)
         else:
             leaf = min(int((value - Fraction(feature.low)) / Fraction(feature.width)), feature.leaves - 1)
         starts = [sum(BRANCHING**above for above in range(1, level)) for level in range(1, feature.levels + 1)]
