@@ -312,6 +312,10 @@ def unit_budget(session: dpnb.Session) -> Fraction:
     return Fraction(filter_.budget.parts[0] * (2 if isinstance(filter_.budget, ZCDP) else 1))
 
 
+_ASKED: dict[tuple[Any, ...], dict[str, Asked]] = {}
+"""The questions by their plans, which are the same for all sessions with a unit and a discovery delta."""
+
+
 def predicted(
     session: dpnb.Session, table: pd.DataFrame, mode: str, unit: str | None = "who"
 ) -> tuple[Oracle, dict[int, tuple[dict[Any, Fraction], Fraction]]]:
@@ -319,11 +323,10 @@ def predicted(
 
     By row of the ledger: the sums without zeros, and by how much a sum may be off where somebody was scaled down.
     """
-    asked_by = {
-        asked.ask(session).plan.to_json(): asked
-        for asked in QUESTIONS.values()
-        if session.budget.discovery_delta or not asked.discovers
-    }
+    if not (asked_by := _ASKED.setdefault((unit, session.budget.discovery_delta), {})):
+        for asked in QUESTIONS.values():
+            if session.budget.discovery_delta or not asked.discovers:
+                asked_by[asked.ask(session).plan.to_json()] = asked
     oracle, found = Oracle(unit_budget(session), mode), {}
     for charge in session.ledger.charges():
         if charge.sigma is None:
