@@ -122,7 +122,7 @@ def test_other_users_read_no_file_that_the_service_makes(
     assert os.stat(curator.socket.parent).st_mode & 0o007 == 0
 
 
-FINE = 2000
+FINE = 500
 EDGES = tuple(-3 + 11 * place / FINE for place in range(FINE + 1))
 BY_CUT = GroupLevel("c", Cut(Column("x"), EDGES, tuple(f"l{number}" for number in range(FINE))))
 
