@@ -437,10 +437,16 @@ BEYOND: dict[str, Ask] = {
 }
 
 
+@pytest.fixture(scope="module")
+def session() -> dpnb.Session:
+    return opened(ordinary())
+
+
 @pytest.mark.parametrize("case", BEYOND)
 @pytest.mark.parametrize("verb", ["mean", "median", "count"])
-def test_expressions_beyond_the_stated_sizes_are_refused_when_they_are_written(case: str, verb: str) -> None:
-    session = opened(ordinary())
+def test_expressions_beyond_the_stated_sizes_are_refused_when_they_are_written(
+    case: str, verb: str, session: dpnb.Session
+) -> None:
     with pytest.raises(PlanError, match=r"1e-100 and 1e.100|must be public"):
         getattr(BEYOND[case](session.frame), verb)()
     with pytest.raises(PlanError):

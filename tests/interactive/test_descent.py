@@ -329,14 +329,19 @@ BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
 ]
 
 
+@pytest.fixture(scope="module")
+def untouched(tmp_path_factory: pytest.TempPathFactory) -> dpnb.Session:
+    """A session for launches that are refused before anything is charged."""
+    return opened(tmp_path_factory.mktemp("untouched"))
+
+
 @pytest.mark.parametrize(("given", "error", "said"), BAD)
 def test_bad_arguments_are_refused_before_anything_is_charged(
-    tmp_path: Path, given: dict[str, Any], error: type[Exception], said: str
+    untouched: dpnb.Session, given: dict[str, Any], error: type[Exception], said: str
 ) -> None:
-    session = opened(tmp_path)
     with pytest.raises(error, match=said):
-        fit(session, **given)
-    assert session.ledger.count == 0
+        fit(untouched, **given)
+    assert untouched.ledger.count == 0
 
 
 def test_faces_tell_how_it_stands(tmp_path: Path) -> None:
