@@ -11,7 +11,7 @@ import msgspec
 
 from dpnb._backends.contribution import Integers
 from dpnb._backends.unit_vectors import Sums
-from dpnb._compile.linear import LinearQuery
+from dpnb._compile.sensitivity import LinearQuery
 from dpnb._compile.within import BackendSource, Windowed, first_rows, lifted, schema_with_windows, with_windows
 from dpnb._plan.expressions.dtypes import Dtype, Numeric
 from dpnb._plan.expressions.nodes import (

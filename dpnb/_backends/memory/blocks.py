@@ -26,7 +26,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnb._compile.linear import LinearQuery
+from dpnb._compile.sensitivity import LinearQuery
 from dpnb._compile.work import NUMBER_BYTES
 from dpnb._plan.expressions.dtypes import Dtype
 from dpnb._plan.expressions.nodes import Expression, Node, nodes_of
