@@ -73,7 +73,7 @@ class Opened:
         return browser
 
 
-page.POLL_SECONDS = 0.02  # twice a second is enough for people
+page.POLL_SECONDS = 0.02  # a person would not notice; a test would wait half a second for each change
 
 
 @pytest.fixture
