@@ -73,7 +73,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.waits)
 
 
-@pytest.hookimpl(wrapper=True)
+@pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection() -> Iterator[None]:
     """Leave what is loaded and collected out of the search for garbage: it is much, it stays, and it is searched often.
 
