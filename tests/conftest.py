@@ -143,9 +143,16 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             terminalreporter.line(f"{remedy} With CI=true this is an error.", red=True)
 
 
-# Python collects all of it at its end, or libraries complain about what is never freed.  Not earlier: pytest searches
-# for garbage twice when it ends.
-atexit.register(gc.unfreeze)
+def pytest_configure(config: pytest.Config) -> None:
+    """Decide how the process ends; what is registered before anything else is called last.
+
+    A process of xdist has then done all that it has to: to free a million objects one by one would take three seconds.
+    Another frees them, or libraries complain, but not earlier: pytest searches for garbage twice when it ends.
+    """
+    if hasattr(config, "workerinput"):
+        atexit.register(os._exit, 0)
+    else:
+        atexit.register(gc.unfreeze)
 
 
 def pytest_unconfigure() -> None:
