@@ -16,7 +16,6 @@ import pytest
 from hypothesis import settings
 
 import databases
-from dpnb.ledger import sqlite_file
 
 pytest_plugins = ["browser", "docstring_names", "durations", "leftovers", "offline", "scheduling", "spared"]
 
@@ -33,10 +32,6 @@ LONG = (
 
 # The inherited suites hold asserts too; without this they would fail with a bare "AssertionError".
 pytest.register_assert_rewrite("contracts", "ledger.rows", "session.bad_input", "ui.server_side")
-
-# What a killed process has written the system still has, so only a power cut could tell the difference; waiting for the
-# disk several times for each charge takes a good part of the time of most tests.
-sqlite_file.SYNCHRONOUS = "OFF"
 
 # A service keeps the last row of each ledger in the state folder of its user, where those of tests do not belong.
 STATE = os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="dpnb-state-")
@@ -62,6 +57,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     guarantee assumes of other libraries, without which the rest says little; after it the files that take a minute or
     more each. Marked too is what reads the built documentation, because one such test is enough for a whole build.
     """
+    from dpnb.ledger import sqlite_file  # not in the process that shows what others have run: it need not load dpnb
+
+    # What a killed process has written the system still has, so only a power cut could tell the difference; waiting for
+    # the disk several times for each charge takes a good part of the time of most tests.
+    sqlite_file.SYNCHRONOUS = "OFF"
     is_ui = {path: UI in path.parents for path in {item.path for item in items}}
     items.sort(key=lambda item: (item.path.name != FIRST, not is_ui[item.path], item.path.name not in LONG))
     for item in items:
