@@ -1,6 +1,7 @@
 """Where the minutes of a run go, by kind and by file: printed after a run, and again by ``make durations``.
 
-What a fixture takes counts for the test that needs it first, so the file that starts a server shows what that costs.
+What a fixture takes counts for the test that needs it first, so the file that starts a server shows what that costs;
+likewise what a process imports, compiles or caches for the first time.  Collecting the tests counts for none.
 """
 
 from __future__ import annotations
