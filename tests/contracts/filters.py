@@ -25,8 +25,8 @@ def _pool() -> list[Fraction]:
     return [Fraction(k, n) for n in range(1, 11) for k in range(n + 1)] + [Fraction(min(p), max(p)) for p in pairs]
 
 
-#: Shares of a budget; in a list they may exceed it together.  One choice each, of numbers made once: to draw two integers
-#: for each, and to make it of them, took half of the time of these tests.
+#: Shares of a budget; in a list they may exceed it together.  One choice each, of numbers made once: to draw two
+#: integers for each, and to make it of them, took half of the time of these tests.
 shares = st.sampled_from(_pool())
 histories = st.lists(shares, max_size=12)
 # One inherited test runs in several classes, on purpose.
