@@ -347,18 +347,16 @@ class _ChargeEquation:
 def _kept(ctx: Any, epsilon: Fraction, mu_squared: Fraction) -> Any:
     """A side of the equation."""
     e = real(ctx, epsilon)
-    power = ctx.exp(e)
-    return _missed(ctx, e, power, ctx.sqrt(real(ctx, mu_squared))) * 2 / (1 + power)
+    return _missed(ctx, e, ctx.sqrt(real(ctx, mu_squared))) * 2 / (1 + ctx.exp(e))
 
 
-def _missed(ctx: Any, epsilon: Any, power: Any, mu: Any) -> Any:
+def _missed(ctx: Any, epsilon: Any, mu: Any) -> Any:
     """One minus the profile of mu-GDP at epsilon, as a sum of two positive terms, so that nothing cancels.
 
-    `power` is the exponential of epsilon.  1 where the profile is below every margin: where its exponent is beyond
-    -80,000.
+    1 where the profile is below every margin: where its exponent is beyond -80,000.
     """
     if not mu or epsilon / mu - mu / 2 > _FAR:
         return ctx.one
     root = ctx.sqrt(2)
     below, above = (mu / 2 - epsilon / mu) / root, (mu / 2 + epsilon / mu) / root
-    return (ctx.erfc(below) + power * ctx.erfc(above)) / 2
+    return (ctx.erfc(below) + ctx.exp(epsilon) * ctx.erfc(above)) / 2
