@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import dpnb
+from compile.neighbours import FAMILY, SCHEMA, changes, table_with
 from dpnb._backends.memory.execute import execute
 from dpnb._compile import linear_query
 from dpnb._compile.workload import complete_rows_of, workload_of
@@ -19,7 +20,6 @@ from dpnb._plan.plan import GroupLevel, Plan, column
 from dpnb._plan.privacy_unit import ContributionBounds, PrivacyUnit
 from dpnb._target import target_of
 from dpnb.errors import PlanError
-from tests.compile.neighbours import FAMILY, SCHEMA, squared, table_with
 
 H = GroupLevel("h", FillNull(Column("g"), "a"))
 """Groups in which every row is."""
@@ -49,17 +49,12 @@ def design_of(plans: list[Plan], unit: PrivacyUnit) -> BatchDesign:
 
 def largest_change(design: BatchDesign, unit: PrivacyUnit) -> Fraction:
     """The largest squared change of all tables together, each over its noise, when one unit is added."""
-    largest = Fraction(0)
-    for mine in FAMILY:
-        if unit.column is None and len(mine) > 1:
-            continue
-        change = Fraction(0)
-        for table in design.tables:
-            query = linear_query(table.plan, SCHEMA, unit)
-            moved = execute(query, table_with(mine, unit), SCHEMA) - execute(query, table_with((), unit), SCHEMA)
-            change += squared(moved[moved != 0]) / Fraction(table.sigma) ** 2
-        largest = max(largest, change)
-    return largest
+    family = [mine for mine in FAMILY if unit.column is not None or len(mine) == 1]
+    total = [Fraction(0)] * len(family)
+    for table in design.tables:
+        each = changes(linear_query(table.plan, SCHEMA, unit), family, unit)
+        total = [sum_ + change / Fraction(table.sigma) ** 2 for sum_, change in zip(total, each, strict=True)]
+    return max(total)
 
 
 @pytest.mark.parametrize("unit", [PrivacyUnit(), PrivacyUnit("u", 1), PrivacyUnit("u", 3)], ids=["row", "one", "three"])
@@ -92,11 +87,11 @@ def test_complete_rows_have_a_group_at_every_level() -> None:
 def test_exact_sums_of_tables_add_up(unit: PrivacyUnit) -> None:
     for plans in BATCHES.values():
         workload = workload_of(plans, SCHEMA)
-        for mine in FAMILY if unit.column else FAMILY[:6]:
-            for measure in workload.measures:
+        for measure in workload.measures:
+            queries = [linear_query(plan, SCHEMA, unit) for plan in measure.tables.values()]
+            for mine in FAMILY if unit.column else FAMILY[:6]:
                 totals = []
-                for plan in measure.tables.values():
-                    query = linear_query(plan, SCHEMA, unit)
+                for query in queries:
                     sums = execute(query, table_with(mine, unit), SCHEMA).reshape(query.cells, query.slots)
                     totals.append(sums.sum(axis=0).tolist())
                 assert all(total == totals[0] for total in totals)

@@ -41,7 +41,7 @@ losses = fractions(0, 10**30).map(GDP.from_mu_squared)
 
 
 @given(
-    texts=st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0")), min_size=2, max_size=2),
+    texts=st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")), min_size=2, max_size=2),
     target=losses,
     loss=losses,
     sigma=positive_floats,

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpnb._plan.expressions.letters import END, LETTERS, Case, changed_case
+from texts import characters
 
 CASES: list[Case] = ["lower", "upper"]
 
@@ -44,7 +45,7 @@ def test_only_letters_with_one_other_form_change(text: str, lower: str, upper: s
     assert (changed_case(text, "lower"), changed_case(text, "upper")) == (lower, upper)
 
 
-@given(st.text(), st.sampled_from(CASES))
+@given(st.text(characters), st.sampled_from(CASES))
 def test_a_change_of_case_keeps_the_length_and_can_be_repeated(text: str, case: Case) -> None:
     changed = changed_case(text, case)
     assert len(changed) == len(text)

@@ -66,6 +66,7 @@ NODES = [
     for most in (1, 3, 50)
     if isinstance(dtype_of(inner, SCHEMA), WITHIN_RULES[function].takes)
 ]
+TYPES = [(dtype_of(node, SCHEMA), column_type(node, SCHEMA)) for node in NODES]
 
 
 def beyond(content: list[tuple[Any, ...]], max_rows: int) -> list[str]:
@@ -74,8 +75,7 @@ def beyond(content: list[tuple[Any, ...]], max_rows: int) -> list[str]:
     names = {f"v{place}": node for place, node in enumerate(NODES)}
     found = windowed(tables.rows(""), SCHEMA, tuple(names.items()))  # type: ignore[arg-type]
     faults = []
-    for name, node in names.items():
-        kind, column = dtype_of(node, SCHEMA), column_type(node, SCHEMA)
+    for (name, node), (kind, column) in zip(names.items(), TYPES, strict=True):
         if isinstance(kind, Categorical):
             is_within = np.isin(found.codes[name], range(-1, len(kind.values))).all()
         else:

@@ -127,7 +127,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 from dpnb.accounting.conversions.directed import context, fraction, real
@@ -267,13 +267,16 @@ class _ChargeEquation:
     epsilon: Fraction
     budget: Fraction
     reserve: Fraction
-    # The right side, which is the same for all charges, by its precision.
+    # The same for all charges, by the precision: the right side, and the factor with which the left one has its margin.
     _right: dict[int, Any] = field(default_factory=dict, compare=False)
+    _factors: dict[int, Any] = field(default_factory=dict, compare=False)
 
     def is_enough(self, charge: Fraction) -> bool:
         """Whether the left side of the equation, with s^2 = r^2 - charge, is at least the right one, with a margin."""
         ctx, kept, needed = self._sides(charge)
-        return bool(kept * (1 - ctx.ldexp(1, -self._margin_bits(ctx))) >= needed)
+        if ctx.prec not in self._factors:
+            self._factors[ctx.prec] = 1 - ctx.ldexp(1, -self._margin_bits(ctx))
+        return bool(kept * self._factors[ctx.prec] >= needed)
 
     def guess(self) -> float:
         """The charge by Newton's method for the logarithm of the left side, first in doubles; only a proposal."""
@@ -318,17 +321,24 @@ class _ChargeEquation:
     def _margin_bits(self, ctx: Any) -> int:
         return 120 + 2 * int(max(-ctx.log(real(ctx, self.epsilon), 2), 0))
 
-    def _sides(self, charge: Fraction) -> tuple[Any, Any, Any]:
-        """A context with enough precision, and the two sides of the equation in it."""
+    def _width(self, ctx: Any, square: Fraction) -> Any:
+        """The logarithm of the terms' condition for a mu with this square."""
+        return ctx.log(real(ctx, self.epsilon) ** 2 / real(ctx, square) + real(ctx, square) + 4, 2)
+
+    @cached_property
+    def _needed(self) -> tuple[int, list[Any]]:
+        """The bits of the margin, and the width for the whole budget unless it is 0."""
         ctx = context()
         ctx.prec = _BITS
+        return self._margin_bits(ctx), [self._width(ctx, self.budget)] if self.budget else []
+
+    def _sides(self, charge: Fraction) -> tuple[Any, Any, Any]:
+        """A context with enough precision, and the two sides of the equation in it."""
         left = max(self.budget - charge, Fraction(0))
-        widths = [
-            ctx.log(real(ctx, self.epsilon) ** 2 / real(ctx, square) + real(ctx, square) + 4, 2)
-            for square in (left, self.budget)
-            if square
-        ]
-        ctx.prec = self._margin_bits(ctx) + 64 + 4 * int(max(widths, default=0))
+        ctx, (margin, widths) = context(), self._needed
+        ctx.prec = _BITS
+        widths = [*widths, self._width(ctx, left)] if left else widths
+        ctx.prec = margin + 64 + 4 * int(max(widths, default=0))
         if ctx.prec not in self._right:
             self._right[ctx.prec] = _kept(ctx, self.reserve, self.budget)
         return ctx, _kept(ctx, self.epsilon, left), self._right[ctx.prec]

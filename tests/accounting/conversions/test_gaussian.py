@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from accounting.conversions.oracles import delta_by_quadrature, delta_printed, real
+from accounting.conversions.oracles import delta_by_quadrature, delta_exceeds, delta_printed
 from dpnb.accounting.conversions import delta_from_mu, epsilon_from_mu, mu_from_epsilon, rho_from_mu
 from dpnb.accounting.exact import Number, exact
 from dpnb.errors import InvalidValueError
@@ -20,17 +20,12 @@ epsilons = st.just(0.0) | st.floats(-9, 3).map(lambda x: 10**x)
 deltas = st.floats(-300, -1e-3).map(lambda x: 10**x)
 
 
-def at_least(x: float, truth: mpmath.mpf) -> bool:
-    with mpmath.workdps(400):
-        return bool(real(exact(x)) >= truth)
-
-
 @given(mu=mus, epsilon=epsilons)
 def test_delta_is_the_smallest_double_not_below_the_curve(mu: float, epsilon: float) -> None:
     assume(epsilon / mu - mu / 2 < 36)
-    delta, truth = delta_from_mu(mu, epsilon=epsilon), delta_printed(exact(mu), exact(epsilon))
-    assert at_least(delta, truth)
-    assert not at_least(math.nextafter(delta, 0), truth)
+    delta = delta_from_mu(mu, epsilon=epsilon)
+    assert not delta_exceeds(mu, epsilon, delta)
+    assert delta_exceeds(mu, epsilon, math.nextafter(delta, 0))
 
 
 @given(mu=mus, delta=deltas)
@@ -40,10 +35,8 @@ def test_delta_is_the_smallest_double_not_below_the_curve(mu: float, epsilon: fl
 @example(mu=50.0, delta=1 - 1e-12)
 def test_epsilon_is_the_smallest_double_that_keeps_delta(mu: float, delta: float) -> None:
     epsilon = epsilon_from_mu(mu, delta=delta)
-    with mpmath.workdps(400):
-        assert delta_printed(exact(mu), exact(epsilon)) <= real(exact(delta))
-        if epsilon:
-            assert delta_printed(exact(mu), exact(math.nextafter(epsilon, 0))) > real(exact(delta))
+    assert not delta_exceeds(mu, epsilon, delta)
+    assert not epsilon or delta_exceeds(mu, math.nextafter(epsilon, 0), delta)
 
 
 @given(epsilon=epsilons, delta=deltas)
@@ -53,11 +46,8 @@ def test_epsilon_is_the_smallest_double_that_keeps_delta(mu: float, delta: float
 @example(epsilon=1e-300, delta=1e-300)
 def test_mu_is_the_largest_double_that_keeps_epsilon_and_delta(epsilon: float, delta: float) -> None:
     mu = mu_from_epsilon(epsilon, delta=delta)
-    with mpmath.workdps(1200 if epsilon and epsilon < 1e-100 else 800):
-        digits = mpmath.mp.dps
-        assert delta_printed(exact(mu), exact(epsilon), digits=digits) <= real(exact(delta))
-        above = exact(math.nextafter(mu, math.inf))
-        assert delta_printed(above, exact(epsilon), digits=digits) > real(exact(delta))
+    assert not delta_exceeds(mu, epsilon, delta)
+    assert delta_exceeds(math.nextafter(mu, math.inf), epsilon, delta)
 
 
 @pytest.mark.parametrize(
