@@ -518,29 +518,29 @@ arrays = IntervalArrays(one, one, one, one)
 figures = Estimates(description="w", names=(), keys=((),), outputs=None, arrays=arrays, confidence=0.95)
 """
 
-
-def test_plotly_is_loaded_by_the_first_picture_and_not_before() -> None:
-    told = run(f"import sys\n{ONE}\nrepr(figures)\nbefore = 'plotly' in sys.modules\nfigures.plot()\n"
-               "print(before, 'plotly' in sys.modules)")  # fmt: skip
-    assert told.split() == ["False", "True"]
+BOTH = "print(plot)\nprint('shown:')\nimport webbrowser\nwebbrowser.open = webbrowser.get = None\nplot.show()"
 
 
-def test_without_plotly_a_figure_is_text_that_names_the_remedy() -> None:
-    told = run(f"import sys\nsys.modules['plotly'] = None\n{ONE}\nprint(figures.plot())\n"
-               "try:\n    figures.plot().data\nexcept AttributeError as error:\n    print(error)")  # fmt: skip
-    plot, refusal = told.split(".data of this plot: ")
+def test_the_first_picture_loads_plotly_and_is_shown_as_text_where_there_is_no_front_end() -> None:
+    """Before it, a repr is text of our own."""
+    loaded = "print('plotly' in sys.modules)"
+    printed = run(f"import sys\n{ONE}\nrepr(figures)\n{loaded}\nplot = figures.plot()\n{loaded}\n{BOTH}")
+    before, after, text = printed.split("\n", 2)
+    assert (before, after) == ("False", "True")
+    plot, shown = text.split("shown:\n")
     assert plot.startswith("w\n")
+    assert shown == plot
+
+
+def test_without_plotly_a_figure_is_text_that_names_the_remedy_and_show_prints_it() -> None:
+    told = run(f"import sys\nsys.modules['plotly'] = None\n{ONE}\nplot = figures.plot()\n{BOTH}\n"
+               "try:\n    plot.data\nexcept AttributeError as error:\n    print('refused:', error)")  # fmt: skip
+    text, refusal = told.split("refused: .data of this plot: ")
+    plot, shown = text.split("shown:\n")
+    assert plot.startswith("w\n")
+    assert shown == plot
     assert 'pip install "dpnb[lab]"' in plot
     assert 'pip install "dpnb[lab]"' in refusal
-
-
-@pytest.mark.parametrize("plotly", [True, False])
-def test_show_prints_the_text_where_there_is_no_front_end(plotly: bool) -> None:
-    without = "" if plotly else "import sys\nsys.modules['plotly'] = None\n"
-    both = "print(figures.plot())\nprint('shown:')\nimport webbrowser\nwebbrowser.open = webbrowser.get = None\n"
-    printed, shown = run(f"{without}{ONE}\n{both}figures.plot().show()").split("shown:\n")
-    assert printed.startswith("w\n")
-    assert shown == printed
 
 
 def test_another_missing_module_is_not_taken_for_plotly(monkeypatch: pytest.MonkeyPatch) -> None:
