@@ -93,6 +93,12 @@ def answer(request: pytest.FixtureRequest, frame: Any) -> Any:
     return ASKED[request.param](frame).release(mu=0.5)
 
 
+@pytest.fixture(scope="module")
+def drawing(answer: Any) -> go.Figure:
+    """The picture of the answer, which takes longer than most tests of it; no test changes it."""
+    return answer.plot()
+
+
 def marks(figure: go.Figure) -> list[Any]:
     """The marks of the estimates, without the lines of population intervals."""
     return [trace for trace in figure.data if trace.meta != POPULATION_INTERVAL]
@@ -111,8 +117,8 @@ def drawn(figure: go.Figure) -> Iterator[tuple[float, float, float, str]]:
                 yield (math.nan if is_open else value), value - down, value + up, said
 
 
-def test_a_picture_holds_every_number_of_the_answer(answer: Any) -> None:
-    found = sorted(drawn(answer.plot()), key=lambda one: one[3])
+def test_a_picture_holds_every_number_of_the_answer(answer: Any, drawing: go.Figure) -> None:
+    found = sorted(drawn(drawing), key=lambda one: one[3])
     rows = rows_of(answer)
     cells = answer.arrays
     numbers = zip(cells.displayed.ravel(), cells.low.ravel(), cells.high.ravel(), rows, strict=True)
@@ -182,8 +188,8 @@ def test_words_can_be_read_in_both_themes(background: str) -> None:
     assert contrast(label.font.color, label.bgcolor) > 7
 
 
-def test_marks_can_be_seen_in_both_themes(answer: Any) -> None:
-    content = answer.plot().to_plotly_json()
+def test_marks_can_be_seen_in_both_themes(drawing: go.Figure) -> None:
+    content = drawing.to_plotly_json()
     found = set(colours(json.loads(json.dumps(content, default=lambda value: value.to_plotly_json()))))
     assert {style.HUES[0], style.INK} <= found
     worst = min(contrast(colour, background) for colour in {*found, *style.HUES} for background in (LIGHT, DARK))
@@ -200,8 +206,8 @@ def test_no_hue_stands_alone(frame: Any) -> None:
     assert len({trace.line.dash for trace in lines}) == len({trace.marker.symbol for trace in lines}) == 3
 
 
-def test_letters_are_large_enough_and_nothing_is_asked_of_the_network(answer: Any) -> None:
-    text = answer.plot().to_json()
+def test_letters_are_large_enough_and_nothing_is_asked_of_the_network(drawing: go.Figure) -> None:
+    text = drawing.to_json()
     assert "http" not in text
     sizes = [font["size"] for font in fonts(json.loads(text))]
     assert min(sizes) >= 12
@@ -509,6 +515,8 @@ def run(code: str) -> str:
 
 
 ONE = """
+import sys
+sys.modules["rfc3987_syntax"] = None  # as in conftest.py: a second for a grammar that nothing here needs
 import numpy as np
 import dpnb
 from dpnb.results.estimates import IntervalArrays
@@ -524,7 +532,7 @@ BOTH = "print(plot)\nprint('shown:')\nimport webbrowser\nwebbrowser.open = webbr
 def test_the_first_picture_loads_plotly_and_is_shown_as_text_where_there_is_no_front_end() -> None:
     """Before it, a repr is text of our own."""
     loaded = "print('plotly' in sys.modules)"
-    printed = run(f"import sys\n{ONE}\nrepr(figures)\n{loaded}\nplot = figures.plot()\n{loaded}\n{BOTH}")
+    printed = run(f"{ONE}\nrepr(figures)\n{loaded}\nplot = figures.plot()\n{loaded}\n{BOTH}")
     before, after, text = printed.split("\n", 2)
     assert (before, after) == ("False", "True")
     plot, shown = text.split("shown:\n")
