@@ -1,6 +1,6 @@
 """Writes the TypeScript types and guards of the protocol between kernel and browser: `python .ci/protocol.py`.
 
-Each module of `dpnb/_protocol/` becomes one file in `labextension/src/protocol/`, in the format of prettier.
+Each module of `dpnb/_browser/` becomes one file in `labextension/src/protocol/`, in the format of prettier.
 `tests/notebook/test_protocol.py` fails where these are out of date.
 """
 
@@ -27,7 +27,7 @@ FIELD = re.compile(r"^((?:    # .*\n)*)    (\w+): [^#\n]+(?:# (.*))?$", re.MULTI
 
 def sources() -> dict[Path, str]:
     """Text of every generated file."""
-    modules = {name: importlib.import_module(f"dpnb._protocol.{name}") for name in MODULES}
+    modules = {name: importlib.import_module(f"dpnb._browser.{name}") for name in MODULES}
     return {FOLDER / f"{name}.ts": _source(module) for name, module in modules.items()}
 
 
@@ -51,7 +51,7 @@ def _source(module: ModuleType) -> str:
     blocks += [_union(name, members) for name, members in unions.items()]
     body = "\n\n".join(blocks)
     note = (
-        f"// Generated from dpnb/_protocol/{module.__name__.rpartition('.')[2]}.py by .ci/protocol.py: edit that file."
+        f"// Generated from dpnb/_browser/{module.__name__.rpartition('.')[2]}.py by .ci/protocol.py: edit that file."
     )
     return "\n\n".join([note, *_imports(body, structs, module), body]) + "\n"
 

@@ -36,7 +36,7 @@ from dpnb._backends.worker_thread import (
     refuse_stopped,
     run_guarded,
 )
-from dpnb._compile.linear import LinearQuery
+from dpnb._compile.sensitivity import LinearQuery
 from dpnb._plan.join import schema_of
 from dpnb._plan.measurements import Discovery
 from dpnb._plan.privacy_unit import PrivacyUnit

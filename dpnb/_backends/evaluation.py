@@ -13,7 +13,7 @@ from typing import Any
 
 from dpnb._backends.protocol import B, BooleanColumn, C, EvaluationSteps, N
 from dpnb._plan.expressions.choices import COMPARE
-from dpnb._plan.expressions.dtypes import Boolean, Categorical, Numeric, String, Timestamp, number_of
+from dpnb._plan.expressions.dtypes import Boolean, Categorical, Dtype, Numeric, String, Timestamp, number_of
 from dpnb._plan.expressions.nodes import (
     And,
     Apply,
@@ -43,12 +43,19 @@ from dpnb._plan.expressions.nodes import (
     arguments,
 )
 from dpnb._plan.expressions.periods import index_range
-from dpnb._plan.expressions.rules import is_never_null, is_rounded
-from dpnb.schema import Key, text_of
+from dpnb._plan.expressions.rules import TypedSchema, dtype_of, is_never_null, is_rounded
+from dpnb.schema import Key, Schema, text_of
 
 
 class Evaluation(EvaluationSteps[B, N, C]):
     """The rows of one table, for the expressions of one query; each expression is computed once."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema if isinstance(schema, TypedSchema) else TypedSchema(schema)
+
+    def kind(self, node: Expression) -> Dtype:
+        """The type of the expression."""
+        return dtype_of(node, self._schema)
 
     def present(self, node: Expression) -> B:
         """Where the expression is not missing."""

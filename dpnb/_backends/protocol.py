@@ -11,9 +11,9 @@ import msgspec
 
 from dpnb._backends.contribution import Integers
 from dpnb._backends.unit_vectors import Sums
-from dpnb._compile.linear import LinearQuery
+from dpnb._compile.sensitivity import LinearQuery
 from dpnb._compile.within import BackendSource, Windowed, first_rows, lifted, schema_with_windows, with_windows
-from dpnb._plan.expressions.dtypes import Dtype, Numeric
+from dpnb._plan.expressions.dtypes import Numeric
 from dpnb._plan.expressions.nodes import (
     Apply,
     Arithmetic,
@@ -125,10 +125,6 @@ class EvaluationSteps(ABC, Generic[B, N, C]):
     @abstractmethod
     def both(self, left: B, right: B) -> B:
         """Where both are true; free if one is `everywhere`."""
-
-    @abstractmethod
-    def kind(self, node: Expression) -> Dtype:
-        """The type of the expression."""
 
     @abstractmethod
     def looked_up(self, node: Lookup) -> C:

@@ -5,6 +5,6 @@ sum over the unit's rows; the answer is the sum over all units, plus noise, plus
 needs new features and a post-processing step.
 """
 
-from dpnb._compile.linear import LinearQuery, linear_query
+from dpnb._compile.sensitivity import LinearQuery, linear_query
 
 __all__ = ["LinearQuery", "linear_query"]

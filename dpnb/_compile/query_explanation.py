@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from dpnb._browser.glossary import IN_THIS_TABLE
 from dpnb._compile.features import (
     BY_UNIT,
     CountFeature,
@@ -15,7 +16,7 @@ from dpnb._compile.features import (
     UnitValueFeature,
     ValueFeature,
 )
-from dpnb._compile.linear import (
+from dpnb._compile.sensitivity import (
     UNKNOWN_CELLS,
     LinearQuery,
     cells_of_unit,
@@ -42,7 +43,6 @@ from dpnb._plan.measurements import (
 )
 from dpnb._plan.plan import Join, PartSource, PerUnit, TableSource, within_units
 from dpnb._plan.privacy_unit import PrivacyUnit, describe_bounds, ordinal
-from dpnb._protocol.glossary import IN_THIS_TABLE
 from dpnb.accounting.prefix_sums import prefix_sum_scales
 from dpnb.schema import Categories, Schema
 

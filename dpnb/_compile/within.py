@@ -5,7 +5,7 @@ where f is one function for every table, fixed by the plan, and its rows are row
 or removed, F(T') is F(T) with f(u, T(u)) added or removed: neighbouring tables stay neighbouring.  For another unit v
 has the same rows in both tables, the same of them count (see `dpnb._backends.contribution`), and f(v, T(v)) is in both.
 If f gives at most m rows, F(T) is a table with at most m rows per unit, and a query of it has the sensitivity of
-`dpnb._compile.linear`, which holds for any rows with values within the bounds of their types.  Such maps compose.
+`dpnb._compile.sensitivity`, which holds for any rows with values within the bounds of their types.  Such maps compose.
 
 A table with columns that are computed within units, and a table of the first rows of each unit and keys, are such
 maps.  They read the rows of u, the public plan, and the hash of the unit's name; m is what `dpnb._plan.join.unit_of`
@@ -27,8 +27,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from dpnb._compile.features import UnitValueFeature
-from dpnb._compile.linear import LinearQuery
 from dpnb._compile.products import ANY, of_groups
+from dpnb._compile.sensitivity import LinearQuery
 from dpnb._plan.expressions.nodes import (
     Column,
     Compare,

@@ -20,8 +20,8 @@ from itertools import product
 import msgspec
 from msgspec.structs import replace
 
-from dpnb._compile.linear import LinearQuery
 from dpnb._compile.marginals import Levels
+from dpnb._compile.sensitivity import LinearQuery
 from dpnb._plan.expressions.nodes import And, Column, Expression, IsIn, IsNull, Not, arguments, conjuncts
 from dpnb._plan.expressions.rules import RULES, public_keys_of
 from dpnb._plan.expressions.text import words

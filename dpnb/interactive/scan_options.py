@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
-from dpnb._protocol.glossary import IN_THIS_TABLE
+from dpnb._browser.glossary import IN_THIS_TABLE
 from dpnb._request import ScanThreshold
 from dpnb._target import MAX_STORED_BITS, checked_loss, refuse_long
 from dpnb.accounting.convert import convert

@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from dpnb._protocol.messages import CellEnded, CellScheduled, CellStarted, PanelRequest
+from dpnb._browser.messages import CellEnded, CellScheduled, CellStarted, PanelRequest
 
 # --- cells that the server runs ---------------------------------------------------------------------------------------
 

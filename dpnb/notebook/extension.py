@@ -17,8 +17,8 @@ from typing import Any
 from IPython.display import display
 
 from dpnb import progress
+from dpnb._browser.messages import FollowLedgers, PanelRequest, Reconnect, RequestComparison
 from dpnb._core import open_sessions
-from dpnb._protocol.messages import FollowLedgers, PanelRequest, Reconnect, RequestComparison
 from dpnb.errors import DpnbError, printable
 from dpnb.notebook import cell_context, column_completion, panel, picker_state
 from dpnb.notebook.cell_output import begin_line, outside

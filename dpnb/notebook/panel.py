@@ -18,9 +18,9 @@ from datetime import UTC, datetime
 
 import msgspec
 
+from dpnb._browser.messages import TARGET, LogChunk, PanelRequest, RequestSnapshot, RequestWholeLog
+from dpnb._browser.snapshot import VERSION, ExplanationText, LogEntry, SessionSnapshot, Snapshot
 from dpnb._core import open_sessions
-from dpnb._protocol.messages import TARGET, LogChunk, PanelRequest, RequestSnapshot, RequestWholeLog
-from dpnb._protocol.snapshot import VERSION, ExplanationText, LogEntry, SessionSnapshot, Snapshot
 from dpnb.errors import DpnbError
 from dpnb.ledger import Ledger
 from dpnb.render.refusals import EXPLANATIONS

@@ -18,7 +18,7 @@ import msgspec
 import traitlets
 from IPython.display import DisplayHandle, display
 
-from dpnb._protocol.messages import AskCurator, PickerRequest, Reconnect, Refresh, ReleaseCount, ReleaseOption
+from dpnb._browser.messages import AskCurator, PickerRequest, Reconnect, Refresh, ReleaseCount, ReleaseOption
 from dpnb._target import Target, target_of
 from dpnb.accounting.exact import exact, from_text
 from dpnb.errors import ConfirmationRequired, DpnbError, RequestError

@@ -16,10 +16,7 @@ import numpy as np
 from IPython.lib.pretty import pretty
 from msgspec.structs import replace
 
-from dpnb._core.accountant.accountant import Accountant
-from dpnb._core.history.words import cost_text
-from dpnb._plan.plan import in_words
-from dpnb._protocol.messages import (
+from dpnb._browser.messages import (
     VERSION,
     CountStep,
     Option,
@@ -29,6 +26,9 @@ from dpnb._protocol.messages import (
     RenderedAnswer,
     Unanswered,
 )
+from dpnb._core.accountant.accountant import Accountant
+from dpnb._core.history.words import cost_text
+from dpnb._plan.plan import in_words
 from dpnb.accounting.exact import decimal_sqrt_down, percent_down, to_text
 from dpnb.accounting.losses import GDP
 from dpnb.accounting.odometers import SpentAccumulator

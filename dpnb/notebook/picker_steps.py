@@ -18,10 +18,10 @@ from typing import Any
 
 from IPython.core.getipython import get_ipython
 
+from dpnb._browser.messages import Ask, AskOption, CountStep
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.pricing.public_knowledge import count_code
 from dpnb._core.requesting import ask_service
-from dpnb._protocol.messages import Ask, AskOption, CountStep
 from dpnb._request import Release
 from dpnb._target import Target, target_from
 from dpnb.accounting.exact import Number, decimal_sqrt_down, exact, to_text

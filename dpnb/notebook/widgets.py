@@ -12,8 +12,8 @@ import anywidget
 import msgspec
 import traitlets
 
-from dpnb._protocol.messages import PanelRequest, Reconnect, RequestComparison
-from dpnb._protocol.snapshot import SessionSnapshot
+from dpnb._browser.messages import PanelRequest, Reconnect, RequestComparison
+from dpnb._browser.snapshot import SessionSnapshot
 from dpnb.notebook import cell_context, panel
 
 _STATIC = Path(__file__).parent / "static"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from msgspec.structs import replace as replace_fields
 
-from dpnb._compile.linear import rows_of_unit
+from dpnb._compile.sensitivity import rows_of_unit
 from dpnb._core.core import SessionCore
 from dpnb._plan.measurements import AnyView, TableOneView
 from dpnb._plan.plan import Plan

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from dpnb._protocol.curation import RequestState, TableState
+from dpnb._browser.curation import RequestState, TableState
 from dpnb.errors import InvalidValueError
 from dpnb.remote.deciding import (
     ABOUT_PEOPLE,

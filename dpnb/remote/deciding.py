@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from dpnb._protocol.curation import (
+from dpnb._browser.curation import (
     Amount,
     AuditPage,
     AuditRow,

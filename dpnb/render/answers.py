@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import singledispatch
 from html import escape
 
-from dpnb._protocol.glossary import IN_THIS_TABLE, NOISE_INTERVAL
+from dpnb._browser.glossary import IN_THIS_TABLE, NOISE_INTERVAL
 from dpnb.errors import DpnbError
 from dpnb.render.charts import IntervalBars, fan_html, has_common_scale, histogram_html, is_histogram
 from dpnb.render.numbers import format_cost, format_mu_up, format_percent_up, format_time, label_text, percent

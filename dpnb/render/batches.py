@@ -7,7 +7,7 @@ from html import escape
 
 import numpy as np
 
-from dpnb._protocol.glossary import IN_THIS_TABLE, NOISE_INTERVAL
+from dpnb._browser.glossary import IN_THIS_TABLE, NOISE_INTERVAL
 from dpnb.accounting.exact import decimal_sqrt_down, display_down, display_up
 from dpnb.render.answers import footer
 from dpnb.render.numbers import (

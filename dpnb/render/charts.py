@@ -13,6 +13,7 @@ from functools import partial
 from html import escape
 from itertools import accumulate, pairwise
 
+from dpnb._browser.glossary import NOISE_INTERVAL
 from dpnb._plan.measurements import (
     ColumnsView,
     Count,
@@ -23,7 +24,6 @@ from dpnb._plan.measurements import (
     MomentsView,
     Sum,
 )
-from dpnb._protocol.glossary import NOISE_INTERVAL
 from dpnb.accounting.exact import decimal_up, exact
 from dpnb.render.numbers import date_with_interval, format_percent_first, format_time, number_with_interval
 from dpnb.render.page import ACCENT, CHART_WIDTH

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from html import escape
 
-from dpnb._protocol.glossary import TERMS
+from dpnb._browser.glossary import TERMS
 from dpnb.errors import DpnbError
 from dpnb.results.display import to_html
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from dpnb import errors
-from dpnb._protocol.snapshot import EXCLUDED_UNITS, ODOMETERS_PAUSED, OUT_OF_DATE
+from dpnb._browser.snapshot import EXCLUDED_UNITS, ODOMETERS_PAUSED, OUT_OF_DATE
 
 
 class ErrorExplanation(NamedTuple):

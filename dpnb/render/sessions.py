@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Any
 
+from dpnb._browser.snapshot import ConnectionSnapshot, Gauge, SessionSnapshot
 from dpnb._plan.privacy_unit import PrivacyUnit
-from dpnb._protocol.snapshot import ConnectionSnapshot, Gauge, SessionSnapshot
 from dpnb.accounting.odometers import OdometerKind
 from dpnb.errors import printable
 from dpnb.render.page import (
@@ -270,7 +270,7 @@ def _promise(state: SessionSnapshot) -> str:
 
 
 def mechanism_html(mechanism: Mapping[str, Any], more: str = "") -> str:
-    """An interactive mechanism, whose fields are those of `dpnb._protocol.snapshot.Mechanism`; and more HTML below."""
+    """An interactive mechanism, whose fields are those of `dpnb._browser.snapshot.Mechanism`; and more HTML below."""
     rows = "".join(f"<li>{escape(part['name'])}: {escape(part['text'])}</li>" for part in mechanism["parts"])
     part_list = f"<ul>{rows}</ul>" if rows else ""
     return with_timestamp(

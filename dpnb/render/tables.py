@@ -10,8 +10,8 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
+from dpnb._browser.glossary import NOISE_INTERVAL, POPULATION_INTERVAL
 from dpnb._plan.plan import in_words
-from dpnb._protocol.glossary import NOISE_INTERVAL, POPULATION_INTERVAL
 from dpnb.render.numbers import date_with_interval, format_decimals, label_text, number_with_interval, percent
 from dpnb.render.page import FAINT, box_html, term_html, title_html, with_notice
 from dpnb.results.answer import Answer

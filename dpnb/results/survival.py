@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from msgspec.structs import replace
 
+from dpnb._browser.glossary import IN_THE_POPULATION
 from dpnb._plan.plan import Plan
-from dpnb._protocol.glossary import IN_THE_POPULATION
 from dpnb.accounting.exact import Number, exact
 from dpnb.accounting.intervals import fixed_radius
 from dpnb.accounting.losses import GDP

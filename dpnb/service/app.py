@@ -28,7 +28,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from dpnb._protocol.curation import PeopleChanged, TableState
+from dpnb._browser.curation import PeopleChanged, TableState
 from dpnb.copying import NotCopyable
 from dpnb.errors import (
     AccessDenied,

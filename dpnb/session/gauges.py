@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
+from dpnb._browser.snapshot import Gauge
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.session_explanation import WORST_CASE, participation_description, remaining_description
-from dpnb._protocol.snapshot import Gauge
 from dpnb.accounting.budget import Budget, NoBudget
 from dpnb.accounting.exact import (
     decimal_down,

@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from typing import Any, Protocol
 
+from dpnb._browser import snapshot as protocol
+from dpnb._browser.snapshot import BudgetAxis, Curve, OdometerAxis, TimelineChart, TimelinePoint
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.budget_request import BudgetRequest
 from dpnb._core.accountant.filters_and_odometers import EPSILON_ODOMETERS, FilterComparison, FilterState
@@ -19,8 +21,6 @@ from dpnb._core.ledger_metadata import MOCK_DATA, NO_BUDGET
 from dpnb._core.pricing.estimation import AnswerSummary
 from dpnb._core.session_explanation import next_steps, participation_description
 from dpnb._plan.description import STEP_OF
-from dpnb._protocol import snapshot as protocol
-from dpnb._protocol.snapshot import BudgetAxis, Curve, OdometerAxis, TimelineChart, TimelinePoint
 from dpnb.accounting.exact import display_up
 from dpnb.accounting.losses import GDP
 from dpnb.accounting.odometers import Odometer

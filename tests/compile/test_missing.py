@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dpnb
-from dpnb._backends.memory.evaluate import NumpyEvaluator
+from dpnb._backends.memory.expressions import NumpyEvaluator
 from dpnb._backends.memory.prepare.prepared_table import prepare
 from dpnb._compile.missing import left_out, left_out_of_values
 from dpnb._plan.expressions.nodes import (

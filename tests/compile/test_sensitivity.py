@@ -10,7 +10,7 @@ import pytest
 
 from compile.neighbours import FAMILY, MENU, SCHEMA, WITH_NORM, WITHOUT_NORM, changes, moves, worst
 from dpnb._compile import linear_query
-from dpnb._compile.linear import cells_of_unit, clips, max_norm_squared, rows_squared
+from dpnb._compile.sensitivity import cells_of_unit, clips, max_norm_squared, rows_squared
 from dpnb._plan.expressions.nodes import (
     And,
     Apply,

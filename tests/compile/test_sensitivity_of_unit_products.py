@@ -13,7 +13,7 @@ import pytest
 
 from compile.neighbours import OTHERS, SCHEMA, Row, squared
 from dpnb._backends import MemoryBackend
-from dpnb._compile import LinearQuery, linear, linear_query, products
+from dpnb._compile import LinearQuery, linear_query, products, sensitivity
 from dpnb._compile.features import UnitValueFeature
 from dpnb._plan.expressions.nodes import (
     And,
@@ -140,14 +140,14 @@ def excess(units: Any = UNITS, rows: Any = ROWS) -> list[str]:
 @pytest.fixture(autouse=True)
 def _refuse_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """The claim holds even under limits with which such plans are refused, since they would answer something else."""
-    refusing = linear._bounds_of
+    refusing = sensitivity._bounds_of
 
     def bounds_of(plan: Plan, unit: PrivacyUnit) -> ContributionBounds:
         if isinstance(plan.aggregation, DeviationProducts):
             return refusing(plan, unit)
         return effective_bounds(unit, plan.contribution_bounds)
 
-    monkeypatch.setattr(linear, "_bounds_of", bounds_of)
+    monkeypatch.setattr(sensitivity, "_bounds_of", bounds_of)
 
 
 @pytest.mark.parametrize("unit", UNITS)
@@ -240,7 +240,7 @@ def test_products_of_deviations_are_those_of_all_rows_whatever_counts_in_a_group
 
 def claim(monkeypatch: pytest.MonkeyPatch, of: Callable[[UnitValueFeature, Any, int], Fraction]) -> None:
     """Claim another number of times the square of what one group can have."""
-    sound = linear._max_norms_squared
+    sound = sensitivity._max_norms_squared
 
     def changed(features: Any, limits: Any, cells: int) -> list[Fraction]:
         return [
@@ -248,7 +248,7 @@ def claim(monkeypatch: pytest.MonkeyPatch, of: Callable[[UnitValueFeature, Any, 
             for one, claimed in zip(features, sound(features, limits, cells), strict=True)
         ]
 
-    monkeypatch.setattr(linear, "_max_norms_squared", changed)
+    monkeypatch.setattr(sensitivity, "_max_norms_squared", changed)
 
 
 def test_numbers_in_several_rows_of_a_unit_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -266,7 +266,7 @@ def test_a_claim_for_the_rows_that_count_in_a_group_is_caught(monkeypatch: pytes
     """What a unit adds in a group is of all of its rows there, also of those beyond the limit of a group."""
 
     def of_counted(feature: UnitValueFeature, limits: Any, cells: int) -> Fraction:
-        return max(Fraction(1), Fraction(linear.rows_of_unit(limits, cells) or cells, feature.max_rows))
+        return max(Fraction(1), Fraction(sensitivity.rows_of_unit(limits, cells) or cells, feature.max_rows))
 
     claim(monkeypatch, of_counted)
     assert excess(["two groups of two"]) != []

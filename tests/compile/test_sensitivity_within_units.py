@@ -14,7 +14,7 @@ import pytest
 from compile.neighbours import MENU, OTHERS, SCHEMA, Row, squared
 from contracts.unit_plans import FUNCTIONS, UnitPlans
 from dpnb._backends import MemoryBackend
-from dpnb._backends.memory.evaluate import NumpyEvaluator
+from dpnb._backends.memory.expressions import NumpyEvaluator
 from dpnb._compile import LinearQuery, linear_query
 from dpnb._plan.expressions.nodes import Column, Compare, Literal, WithinUnit
 from dpnb._plan.join import schema_of, unit_of

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from dpnb._compile.features import Feature
-from dpnb._compile.linear import refuse_unsound
 from dpnb._compile.lowering import features_of
+from dpnb._compile.sensitivity import refuse_unsound
 from dpnb._plan.expressions.nodes import Arithmetic, Column, Literal
 from dpnb._plan.measurements import Gradient, Mean, ModelLoss, Moments, QuantileTree, RegressionModel
 from dpnb.errors import PlanError

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import dpnb
-from dpnb._compile import linear, linear_query
+from dpnb._compile import linear_query, sensitivity
 from dpnb._compile.work import MAX_UNITS, Work, WorkLimits, stored_bytes, work_of
 from dpnb._compile.workload import workload_of
 from dpnb._core import tables as core_tables
@@ -137,7 +137,7 @@ def test_a_query_is_refused_before_anything_of_it_is_listed(
     plan: Plan, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("features_of", "group_keys", "check_plan"):
-        monkeypatch.setattr(linear, name, refused)
+        monkeypatch.setattr(sensitivity, name, refused)
     monkeypatch.setattr(RegressionDesign, "pairs_of_blocks", property(refused))
     with pytest.raises(PlanError, match=words) as error:
         linear_query(plan, SCHEMA, UNIT, limits=LIMITS)

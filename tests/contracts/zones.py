@@ -20,7 +20,7 @@ import pandas as pd
 import dpnb
 from dpnb._backends.lazy.expressions import NarwhalsEvaluator
 from dpnb._backends.lazy.lazy_table import LazyTable, engine_table
-from dpnb._backends.memory.evaluate import NumpyEvaluator
+from dpnb._backends.memory.expressions import NumpyEvaluator
 from dpnb._backends.memory.prepare.prepared_table import prepare
 from dpnb._plan.expressions.dtypes import Boolean, Categorical
 from dpnb._plan.expressions.nodes import Expression

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import dpnb
-from dpnb._compile import linear as compiling
+from dpnb._compile import sensitivity as compiling
 from dpnb._core import open_sessions
 from dpnb._plan.expressions import dtypes, rules
 from dpnb._request import Release

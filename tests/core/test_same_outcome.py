@@ -23,7 +23,7 @@ import dpnb
 from dpnb._backends import MemoryBackend, TableBackend
 from dpnb._backends import opened as open_tables
 from dpnb._backends.memory import execute
-from dpnb._compile import LinearQuery, grid, linear, linear_query, lowering
+from dpnb._compile import LinearQuery, grid, linear_query, lowering, sensitivity
 from dpnb._core.execution import executor
 from dpnb._plan.expressions import dtypes, rules
 from dpnb._plan.plan import Plan
@@ -467,7 +467,7 @@ def without_checks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_oracle_works_without_the_defences_and_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     without_checks(monkeypatch)
-    monkeypatch.setattr(linear, "refuse_unsound", lambda *_: None)
+    monkeypatch.setattr(sensitivity, "refuse_unsound", lambda *_: None)
     monkeypatch.setattr(grid, "pieces_of", lambda *_, **__: ())  # equal leaves
     monkeypatch.setattr(execute, "leaves_of", old_leaves)
     found = probes("pandas")
@@ -488,5 +488,5 @@ def test_the_last_check_of_a_plan_stops_it_alone(monkeypatch: pytest.MonkeyPatch
 
 def test_a_total_evaluation_stops_it_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     without_checks(monkeypatch)
-    monkeypatch.setattr(linear, "refuse_unsound", lambda *_: None)
+    monkeypatch.setattr(sensitivity, "refuse_unsound", lambda *_: None)
     assert isinstance(assert_same(probes("pandas"))[0], tuple)

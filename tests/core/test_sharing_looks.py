@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import dpnb
-from dpnb._backends.memory import evaluate, memory_backend
+from dpnb._backends.memory import expressions, memory_backend
 from dpnb.accounting.losses import GDP
 from dpnb.errors import RequestError
 
@@ -164,7 +164,7 @@ def test_a_release_goes_over_the_rows_once(ask: Ask, monkeypatch: pytest.MonkeyP
     session = open_session()
     passes: list[object] = []
     computed: list[object] = []
-    execute, compute = memory_backend.execute, evaluate.NumpyEvaluator._computed
+    execute, compute = memory_backend.execute, expressions.NumpyEvaluator._computed
 
     def passing(query: Any, *arguments: Any) -> Any:
         passes.append(query.plan)
@@ -175,7 +175,7 @@ def test_a_release_goes_over_the_rows_once(ask: Ask, monkeypatch: pytest.MonkeyP
         return compute(self, node)
 
     monkeypatch.setattr(memory_backend, "execute", passing)
-    monkeypatch.setattr(evaluate.NumpyEvaluator, "_computed", computing)
+    monkeypatch.setattr(expressions.NumpyEvaluator, "_computed", computing)
     ask(session.frame).release(mu=1)
     assert len(passes) == 1
     assert len(computed) == len(set(computed))

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 import dpnb
+from dpnb._browser.snapshot import TimelinePoint
 from dpnb._core.accountant import granting, timeline
 from dpnb._core.accountant.timeline import TimelineEntry
-from dpnb._protocol.snapshot import TimelinePoint
 from dpnb.session import snapshot
 
 

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 import dpnb
+from dpnb._browser.messages import CellEnded, CellScheduled, CellStarted, RequestSnapshot
 from dpnb._core import open_sessions
-from dpnb._protocol.messages import CellEnded, CellScheduled, CellStarted, RequestSnapshot
 from dpnb.notebook import cell_context
 from dpnb.notebook.cell_context import MAX_RUNS, CellRuns
 

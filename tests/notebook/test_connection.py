@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 import dpnb
+from dpnb._browser.snapshot import OUT_OF_DATE, ConnectionSnapshot
 from dpnb._core import open_sessions
-from dpnb._protocol.snapshot import OUT_OF_DATE, ConnectionSnapshot
 from dpnb.notebook import extension, panel, picker, widgets
 from dpnb.notebook import panel as snapshots
 from dpnb.render import sessions

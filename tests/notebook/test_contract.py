@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 
 import dpnb
+from dpnb._browser.messages import VERSION as PICKER_VERSION
+from dpnb._browser.messages import LogChunk, PickerState
+from dpnb._browser.snapshot import VERSION, ExplanationText, SessionSnapshot, Snapshot
 from dpnb._core import open_sessions
-from dpnb._protocol.messages import VERSION as PICKER_VERSION
-from dpnb._protocol.messages import LogChunk, PickerState
-from dpnb._protocol.snapshot import VERSION, ExplanationText, SessionSnapshot, Snapshot
 from dpnb.notebook.panel import EXPLAINED
 from dpnb.render.refusals import EXPLANATIONS
 from dpnb.session import snapshot

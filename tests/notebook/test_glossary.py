@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from dpnb._protocol.glossary import TERMS
+from dpnb._browser.glossary import TERMS
 
 GLOSSARY = Path(__file__).parents[2] / "docs" / "glossary.md"
 

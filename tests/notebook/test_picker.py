@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import dpnb
-from dpnb._protocol.messages import PickerState
+from dpnb._browser.messages import PickerState
 from dpnb._request import Release
 from dpnb.notebook import picker_state
 from dpnb.notebook.picker import Picker

@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 import dpnb
-from dpnb._protocol.messages import PickerState
+from dpnb._browser.messages import PickerState
 from dpnb.notebook import picker_state
 from dpnb.notebook.picker_state import DECADES, PRESETS, make_state
 from dpnb.query.query import Query

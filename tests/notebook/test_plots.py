@@ -19,7 +19,7 @@ import plotly.io as pio
 import pytest
 
 import dpnb
-from dpnb._protocol.glossary import POPULATION_INTERVAL
+from dpnb._browser.glossary import POPULATION_INTERVAL
 from dpnb.errors import DpnbError, RequestError
 from dpnb.notebook.plots import answers, style
 from dpnb.notebook.plots.marks import fan

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 import dpnb
+from dpnb._browser.snapshot import SessionSnapshot
 from dpnb._core import open_sessions
-from dpnb._protocol.snapshot import SessionSnapshot
 from dpnb.notebook import extension, panel, widgets
 from dpnb.notebook import panel as snapshots
 from dpnb.notebook.panel import Panel

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from dpnb._protocol.snapshot import SessionSnapshot, Snapshot
+from dpnb._browser.snapshot import SessionSnapshot, Snapshot
 from dpnb.notebook import panel, picker, widgets
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "snapshot.json"

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from dpnb._backends.memory.evaluate import NumpyEvaluator
+from dpnb._backends.memory.expressions import NumpyEvaluator
 from dpnb._backends.memory.prepare.prepared_table import prepare
 from dpnb._plan.expressions.dtypes import Numeric
 from dpnb._plan.expressions.nodes import (

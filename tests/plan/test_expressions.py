@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpnb._backends.memory.evaluate import NumpyEvaluator
+from dpnb._backends.memory.expressions import NumpyEvaluator
 from dpnb._backends.memory.prepare.prepared_table import prepare
 from dpnb._plan.expressions.dtypes import Boolean, Categorical
 from dpnb._plan.expressions.nodes import (

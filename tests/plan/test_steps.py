@@ -7,7 +7,7 @@ import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpnb._backends.memory.evaluate import NumpyEvaluator
+from dpnb._backends.memory.expressions import NumpyEvaluator
 from dpnb._backends.memory.prepare.prepared_table import prepare
 from dpnb._plan.expressions.nodes import (
     Apply,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dpnb.__main__ import main
-from dpnb._protocol.curation import AuditRow, PlanPage, TableState
+from dpnb._browser.curation import AuditRow, PlanPage, TableState
 from dpnb.remote import deciding
 from dpnb.remote.deciding import _line, budget_text
 

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import dpnb
-from dpnb._protocol.glossary import NOISE_INTERVAL, TERMS
+from dpnb._browser.glossary import NOISE_INTERVAL, TERMS
 from dpnb.render.previews import describe_expected_error
 
 TABLE = pd.DataFrame(

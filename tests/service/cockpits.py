@@ -10,7 +10,7 @@ import httpx
 import msgspec
 import pytest
 
-from dpnb._protocol.curation import ServiceState
+from dpnb._browser.curation import ServiceState
 from dpnb.service.access.tokens import Role
 from dpnb.service.cockpit import page
 from dpnb.service.cockpit.app import Cockpit

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing
 
-from dpnb._protocol.curation import HeldState, TableState
+from dpnb._browser.curation import HeldState, TableState
 from dpnb.remote.connect import open_channel
 from dpnb.remote.deciding import send_act
 from dpnb.remote.tokens import Token, origin_of

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import dpnb
-from dpnb._compile import linear
+from dpnb._compile import sensitivity
 from dpnb._compile.work import OBSERVED_BYTES, WorkLimits, work_of
 from dpnb._core.pricing.query_state import plan_of
 from dpnb._core.tables import PrivateTables
@@ -72,8 +72,8 @@ def replies(folder: Path, call: AnyRequest, session: dpnb.Session, monkeypatch: 
 
     async def scenario(served: Served) -> None:
         with monkeypatch.context() as patch:
-            patch.setattr(linear, "features_of", compiled)
-            patch.setattr(linear, "group_keys", compiled)
+            patch.setattr(sensitivity, "features_of", compiled)
+            patch.setattr(sensitivity, "group_keys", compiled)
             patch.setattr(PrivateTables, "opened", property(compiled))
             response = await served.post(served.body("large", call))
         found.append((response.status_code, content(response), served.charges))

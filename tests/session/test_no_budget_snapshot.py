@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 import dpnb
+from dpnb._browser.snapshot import SessionSnapshot
 from dpnb._core import open_sessions
 from dpnb._core.ledger_metadata import MOCK_DATA, NO_BUDGET
-from dpnb._protocol.snapshot import SessionSnapshot
 from dpnb.accounting.exact import display_up
 from dpnb.accounting.odometers import MixtureOdometer
 from dpnb.ledger import MEMORY

@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 
 import dpnb
-from dpnb._backends.memory import evaluate
+from dpnb._backends.memory import expressions
 from dpnb._plan.expressions.periods import index_of
 from statistical import test_attack_texts as texts
 
@@ -104,6 +104,6 @@ def test_control_a_period_that_fails_for_a_missing_date_is_seen(
         return index_of(unit, seconds)
 
     ordinary = seen(texts.table("ann", "t"))
-    monkeypatch.setattr(evaluate, "index_of", careless)
+    monkeypatch.setattr(expressions, "index_of", careless)
     assert not texts.differences(ordinary, seen(texts.table("eve", "t")))
     assert {"weeks", "two-way table"} <= set(texts.differences(ordinary, seen(table(ODD["nothing"], "d"))))

@@ -18,7 +18,7 @@ import pandas as pd
 import pytest
 
 import dpnb
-from dpnb._backends.memory import evaluate
+from dpnb._backends.memory import expressions
 
 pytestmark = pytest.mark.slow
 
@@ -167,7 +167,7 @@ def test_control_a_careless_evaluation_is_seen(
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    right = evaluate.changed_case
+    right = expressions.changed_case
 
     def careless(text: str, case: Any) -> str:  # warnings are silenced in any case
         if "\0" in text:
@@ -176,6 +176,6 @@ def test_control_a_careless_evaluation_is_seen(
             print("a text")
         return right(text, case)
 
-    monkeypatch.setattr(evaluate, "changed_case", careless)
+    monkeypatch.setattr(expressions, "changed_case", careless)
     assert not differences(ordinary, seen(table("eve", "t"), tmp_path, capfd, caplog))
     assert differences(ordinary, seen(table(ODD["null byte"], "t"), tmp_path, capfd, caplog))

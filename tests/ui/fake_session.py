@@ -9,7 +9,7 @@ import msgspec
 from IPython.display import display
 
 import waiting  # of tests/, copied beside this file
-from dpnb._protocol.snapshot import SessionSnapshot
+from dpnb._browser.snapshot import SessionSnapshot
 from dpnb.notebook import panel, widgets
 
 

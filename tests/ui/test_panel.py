@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import Locator, expect
 
-from dpnb._protocol.glossary import TERMS
+from dpnb._browser.glossary import TERMS
 from ui.accessible import serious_problems
 from ui.conftest import CELL
 from ui.lab import THEMES, Lab

@@ -30,7 +30,7 @@ from dpnb._compile.features import (
     UnitFeature,
     ValueFeature,
 )
-from dpnb._compile.linear import LinearQuery
+from dpnb._compile.sensitivity import LinearQuery
 from dpnb._plan.expressions.dtypes import Numeric
 from dpnb._plan.expressions.nodes import Arithmetic, Column, Expression, Literal, Lookup, Node, arguments, columns_of
 from dpnb._plan.expressions.rules import dtype_of

@@ -18,7 +18,7 @@ from dpnb._backends.lazy import arithmetic
 from dpnb._backends.lazy.lazy_table import LazyTable
 from dpnb._backends.protocol import BooleanColumn, Comparing, NumberStep
 from dpnb._plan.expressions.choices import COMPARE
-from dpnb._plan.expressions.dtypes import Boolean, Categorical, Dtype, Numeric, String
+from dpnb._plan.expressions.dtypes import Boolean, Categorical, Numeric, String
 from dpnb._plan.expressions.nodes import (
     Apply,
     Arithmetic,
@@ -38,7 +38,6 @@ from dpnb._plan.expressions.nodes import (
     arguments,
     columns_of,
 )
-from dpnb._plan.expressions.rules import dtype_of
 from dpnb.schema import Key, Schema, text_of
 from dpnb.times import Zone
 
@@ -67,7 +66,8 @@ class NarwhalsEvaluator(Evaluation[nw.Expr, NumberColumn, nw.Expr]):
     """
 
     def __init__(self, table: LazyTable, schema: Schema) -> None:
-        self._table, self._schema = table, schema
+        super().__init__(schema)
+        self._table = table
         self.frame = table.frame
         self._results: dict[tuple[str, Expression], Any] = {}
         self._sizes: dict[Node, int] = {}
@@ -87,10 +87,6 @@ class NarwhalsEvaluator(Evaluation[nw.Expr, NumberColumn, nw.Expr]):
     def both(self, left: nw.Expr, right: nw.Expr) -> nw.Expr:
         """Where both are true."""
         return right if left is ALWAYS else left if right is ALWAYS else left & right
-
-    def kind(self, node: Expression) -> Dtype:
-        """The type of the expression."""
-        return dtype_of(node, self._schema)
 
     def text(self, node: Expression) -> NumberColumn:
         """A column of texts; an empty text where it is missing."""

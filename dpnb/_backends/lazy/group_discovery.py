@@ -15,7 +15,7 @@ from dpnb._backends.lazy.engines.engine import LazyFrame
 from dpnb._backends.lazy.execute import grouped, keep_counting, limited, value_columns
 from dpnb._backends.lazy.expressions import NarwhalsEvaluator
 from dpnb._backends.lazy.lazy_table import LazyTable
-from dpnb._compile.linear import LinearQuery
+from dpnb._compile.sensitivity import LinearQuery
 from dpnb._plan.expressions.dtypes import Boolean, Categorical, String
 from dpnb._plan.expressions.nodes import Expression
 from dpnb.schema import Categories, Key, Schema, Text

@@ -34,7 +34,7 @@ from dpnb._backends.protocol import ChosenRows, Groups, Schemas, SourceResolver,
 from dpnb._backends.quiet import run_silently
 from dpnb._backends.unit_vectors import Sums
 from dpnb._compile.features import UnitFeature
-from dpnb._compile.linear import LinearQuery
+from dpnb._compile.sensitivity import LinearQuery
 from dpnb._compile.within import BackendSource, Windowed, rows_per_unit, with_windows
 from dpnb._plan.join import joined_name, part_keys, tables_of
 from dpnb._plan.measurements import Discovery

@@ -25,7 +25,7 @@ from dpnb._backends.lazy.execute import SelectedRows
 from dpnb._backends.lazy.lazy_table import NAME, UNIT, LazyTable
 from dpnb._backends.unit_vectors import SUMMING_MARGIN
 from dpnb._compile.features import BRANCHING, TreeFeature
-from dpnb._compile.linear import LinearQuery
+from dpnb._compile.sensitivity import LinearQuery
 from dpnb.accounting.individual import OnExhausted, UnitChargeTerms
 from dpnb.accounting.individual.arrays import EXACT, MAX_DOUBLE, budget_as_double, taken_apart
 from dpnb.accounting.individual.arrays import plus_up as plus_up_in_memory

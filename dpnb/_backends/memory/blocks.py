@@ -26,9 +26,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnb._compile.linear import LinearQuery
+from dpnb._compile.sensitivity import LinearQuery
 from dpnb._compile.work import NUMBER_BYTES
-from dpnb._plan.expressions.dtypes import Dtype
 from dpnb._plan.expressions.nodes import Expression, Node, nodes_of
 from dpnb.threads import Helpers, ThreadTask, end_if_asked
 
@@ -53,7 +52,6 @@ class SubexpressionCache:
         self._numbers = count()
         self._by_digest: dict[bytes, int] = {}
         self._by_identity: dict[int, tuple[Node, int]] = {}  # with the expression, so that its id is not reused
-        self.kinds: dict[int, Dtype] = {}  # the types of expressions, by number
         self._results: dict[tuple[str, int], Any] = {}
         self._bytes = 0
 

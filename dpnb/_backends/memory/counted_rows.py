@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from dpnb._backends.contribution import Integers, first_groups, first_in_groups
 from dpnb._backends.memory import gradient
 from dpnb._backends.memory.codes import combined_codes
-from dpnb._backends.memory.evaluate import NumpyEvaluator
+from dpnb._backends.memory.expressions import NumpyEvaluator
 from dpnb._compile import grid
 from dpnb._compile.features import CountFeature, ModelLossFeature, TreeFeature, ValueFeature
 from dpnb._plan.expressions.nodes import Column, Expression, Lookup, conjuncts

@@ -31,7 +31,7 @@ from dpnb._backends.memory.counted_rows import (
     slots_of,
     steps_of,
 )
-from dpnb._backends.memory.evaluate import NumpyEvaluator
+from dpnb._backends.memory.expressions import NumpyEvaluator
 from dpnb._backends.memory.kernels import cell_sums, sums_and_counts
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable
 from dpnb._backends.memory.unit_contributions import (
@@ -55,7 +55,7 @@ from dpnb._compile.features import (
     UnitFeature,
     ValueFeature,
 )
-from dpnb._compile.linear import LinearQuery
+from dpnb._compile.sensitivity import LinearQuery
 from dpnb._plan.expressions.nodes import Column, Expression, Lookup
 from dpnb.accounting.individual.arrays import UnitIndices
 from dpnb.schema import Schema

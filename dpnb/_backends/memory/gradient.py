@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnb._backends.contribution import Integers, starts_of
-from dpnb._backends.memory.evaluate import NumpyEvaluator
+from dpnb._backends.memory.expressions import NumpyEvaluator
 from dpnb._backends.unit_vectors import SCALING_MARGIN, UnitVectors
 from dpnb._compile.features import CLIP_STEPS, GradientFeature, ModelLossFeature
 from dpnb._plan.measurements import RegressionModel

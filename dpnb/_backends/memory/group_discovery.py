@@ -14,13 +14,13 @@ from dpnb._backends.contribution import MULTIPLIER, PRIME, Integers, label_hash,
 from dpnb._backends.memory.blocks import by_blocks, gathered, rows_at_once
 from dpnb._backends.memory.codes import dense_codes
 from dpnb._backends.memory.counted_rows import Mask, row_mask
-from dpnb._backends.memory.evaluate import NumpyEvaluator
 from dpnb._backends.memory.execute import Active, apply_admission, merge_blocks
+from dpnb._backends.memory.expressions import NumpyEvaluator
 from dpnb._backends.memory.kernels import cell_sums
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable
 from dpnb._backends.memory.prepare.values import Codes
 from dpnb._backends.unit_vectors import Floats
-from dpnb._compile.linear import LinearQuery
+from dpnb._compile.sensitivity import LinearQuery
 from dpnb._plan.expressions.dtypes import Boolean, Categorical, String
 from dpnb._plan.expressions.nodes import Column, Expression
 from dpnb._plan.expressions.rules import dtype_of

@@ -30,8 +30,8 @@ from msgspec import UNSET
 from dpnb._backends.contribution import Integers, first_groups
 from dpnb._backends.memory import group_discovery
 from dpnb._backends.memory.blocks import KEPT_BYTES, by_blocks, rows_for
-from dpnb._backends.memory.evaluate import NumpyEvaluator
 from dpnb._backends.memory.execute import Active, affected_units, apply_admission, execute, merge_blocks, scaled_sums
+from dpnb._backends.memory.expressions import NumpyEvaluator
 from dpnb._backends.memory.group_discovery import merged, present_groups
 from dpnb._backends.memory.kernels import start_compiling
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable, prepare_all
@@ -39,7 +39,7 @@ from dpnb._backends.memory.prepare.unit_ids import ShortIntegers
 from dpnb._backends.memory.within import chosen_by_blocks, chosen_rows, windowed
 from dpnb._backends.protocol import FIELDS_AS_TEXTS, ChosenRows, Groups, Schemas, SourceResolver, Units, Windows
 from dpnb._backends.unit_vectors import Floats, Sums, added
-from dpnb._compile.linear import LinearQuery
+from dpnb._compile.sensitivity import LinearQuery
 from dpnb._plan.join import joined_name, part_keys
 from dpnb._plan.measurements import Discovery
 from dpnb._plan.plan import Join, PartSource

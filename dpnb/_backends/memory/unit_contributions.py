@@ -25,7 +25,7 @@ from dpnb._backends.memory.counted_rows import (
     slots_of,
     steps_of,
 )
-from dpnb._backends.memory.evaluate import NumpyEvaluator
+from dpnb._backends.memory.expressions import NumpyEvaluator
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable
 from dpnb._backends.unit_vectors import Floats, UnitVectors, rounded_up
 from dpnb._compile.features import (
@@ -37,7 +37,7 @@ from dpnb._compile.features import (
     UnitFeature,
     ValueFeature,
 )
-from dpnb._compile.linear import LinearQuery
+from dpnb._compile.sensitivity import LinearQuery
 from dpnb._plan.expressions.nodes import Lookup
 from dpnb.schema import Schema
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dpnb._backends.contribution import Integers
 from dpnb._backends.memory.blocks import by_blocks, where_true
-from dpnb._backends.memory.evaluate import Floats, Mask, NumpyEvaluator
+from dpnb._backends.memory.expressions import Floats, Mask, NumpyEvaluator
 from dpnb._backends.memory.prepare.prepared_table import PreparedTable
 from dpnb._backends.memory.prepare.values import Codes
 from dpnb._backends.protocol import ChosenRows

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from decimal import ROUND_FLOOR, Context
 from fractions import Fraction
 
+from dpnb._browser.glossary import IN_THIS_TABLE
 from dpnb._compile import LinearQuery
 from dpnb._core.accountant.admission import admit_launch
 from dpnb._core.execution.executor import Kind, PricedRow
@@ -15,7 +16,6 @@ from dpnb._core.pricing.pricer import QueryPricer
 from dpnb._plan.identity import query_key
 from dpnb._plan.measurements import AnyView, Count, CountActiveUnits, CountUnits, PlainView, Proportions
 from dpnb._plan.plan import Plan, describe_plan
-from dpnb._protocol.glossary import IN_THIS_TABLE
 from dpnb._request import Conditions, SelectGroups
 from dpnb.accounting.exact import Number, decimal_up, display_up, exact, shown
 from dpnb.accounting.filters import Filter

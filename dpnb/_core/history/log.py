@@ -15,11 +15,11 @@ from fractions import Fraction
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
+from dpnb._browser.snapshot import Refusal
 from dpnb._core import open_sessions
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.history.words import charged_words, title_of_request
 from dpnb._core.pricing.estimation import AnswerSummary
-from dpnb._protocol.snapshot import Refusal
 from dpnb.accounting.convert import convert
 from dpnb.accounting.exact import decimal_up, exact
 from dpnb.accounting.guarantee import PrivacyGuarantee

@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from dpnb._browser.glossary import IN_THIS_TABLE
 from dpnb._compile import LinearQuery
 from dpnb._core.accountant import grant as grants
 from dpnb._core.accountant.accountant import Accountant
@@ -28,7 +29,6 @@ from dpnb._core.tables import PrivateTables
 from dpnb._plan.measurements import Count, Discovery, Gradient, PlainView
 from dpnb._plan.plan import Plan, describe_plan, in_words, shortened_words
 from dpnb._plan.regression import describe_model
-from dpnb._protocol.glossary import IN_THIS_TABLE
 from dpnb._request import (
     AnyMechanism,
     BatchTable,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dpnb._compile import LinearQuery
-from dpnb._compile.linear import cells_of_unit
+from dpnb._compile.sensitivity import cells_of_unit
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.pricing.forecasts import ExpectedErrors
 from dpnb._core.pricing.public_knowledge import PublicSizes, RowCounts, known_row_counts

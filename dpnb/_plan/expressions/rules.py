@@ -100,8 +100,8 @@ class TypedSchema(dict[str, ColumnType]):
         self.kinds: dict[int, tuple[Expression, Dtype]] = {}  # by id; with the expression, so that its id is not reused
 
 
-def dtype_of(node: Expression, schema: Schema, inner: Sequence[Dtype] | None = None) -> Dtype:
-    """The type of an expression, whose arguments may have known types; raises if it is not defined for every row.
+def dtype_of(node: Expression, schema: Schema) -> Dtype:
+    """The type of an expression; raises if it is not defined for every row.
 
     A constant or bound must be 0, or between `MIN_MAGNITUDE` and `MAX_MAGNITUDE` in absolute value.
     """
@@ -111,8 +111,7 @@ def dtype_of(node: Expression, schema: Schema, inner: Sequence[Dtype] | None = N
     if isinstance(node, Column):
         kind = _column(node.name, schema)
     else:
-        given = [dtype_of(argument, schema) for argument in arguments(node)] if inner is None else inner
-        kind = RULES[type(node)].kind(node, *given)
+        kind = RULES[type(node)].kind(node, *(dtype_of(argument, schema) for argument in arguments(node)))
     if isinstance(kind, Numeric) and not (has_allowed_magnitude(kind.low) and has_allowed_magnitude(kind.high)):
         refuse(
             node,

@@ -15,7 +15,7 @@ from typing import Any, Self
 import numpy as np
 import plotly.graph_objects as go
 
-from dpnb._protocol.glossary import POPULATION_INTERVAL
+from dpnb._browser.glossary import POPULATION_INTERVAL
 from dpnb.notebook.plots.style import (
     DASHES,
     HUES,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from dpnb._compile import LinearQuery
-from dpnb._compile.linear import max_rows_in_cell
+from dpnb._compile.sensitivity import max_rows_in_cell
 from dpnb._plan.expressions import nodes
 from dpnb._plan.expressions.dtypes import Boolean
 from dpnb._plan.expressions.nodes import Arithmetic, AsNumber, Column, Compare, Expression

@@ -39,8 +39,8 @@ import numpy as np
 
 from dpnb._compile import LinearQuery
 from dpnb._compile.features import BRANCHING, TreeFeature, ValueFeature
-from dpnb._compile.linear import cells_of_unit, max_rows_in_cell, rows_of_unit
 from dpnb._compile.lowering import scaled
+from dpnb._compile.sensitivity import cells_of_unit, max_rows_in_cell, rows_of_unit
 from dpnb._plan.expressions.rules import is_zero_or_one, numeric_dtype_of
 from dpnb._plan.measurements import (
     AnyView,

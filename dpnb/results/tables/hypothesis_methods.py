@@ -9,8 +9,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from dpnb._browser.glossary import IN_THE_POPULATION
 from dpnb._plan.description import WITH_POPULATION
-from dpnb._protocol.glossary import IN_THE_POPULATION
 from dpnb.accounting.exact import Number, exact
 from dpnb.errors import InvalidValueError, RequestError
 from dpnb.results.estimates.noisy import Cells, IntervalArrays

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnb._protocol.glossary import IN_THE_POPULATION, IN_THIS_TABLE, NOISE_INTERVAL, POPULATION_INTERVAL
+from dpnb._browser.glossary import IN_THE_POPULATION, IN_THIS_TABLE, NOISE_INTERVAL, POPULATION_INTERVAL
 from dpnb.accounting.exact import display_down, display_up
 from dpnb.errors import RequestError
 from dpnb.results.display import Displayed

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpnb._protocol.glossary import IN_THE_POPULATION
+from dpnb._browser.glossary import IN_THE_POPULATION
 from dpnb.accounting.exact import Number, exact
 from dpnb.accounting.intervals import fixed_radius
 from dpnb.errors import InvalidValueError, RequestError

@@ -22,7 +22,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from dpnb._protocol.curation import Login, NewToken, PeopleChanged, ServiceState, TableState, TokenHolder
+from dpnb._browser.curation import Login, NewToken, PeopleChanged, ServiceState, TableState, TokenHolder
 from dpnb.copying import NotCopyable
 from dpnb.errors import DpnbError
 from dpnb.ledger import node_of

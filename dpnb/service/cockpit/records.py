@@ -20,7 +20,7 @@ from typing import Any
 
 import msgspec
 
-from dpnb._protocol.curation import AuditState, BackupState, ReadFigure, RecordsPage, VersionState
+from dpnb._browser.curation import AuditState, BackupState, ReadFigure, RecordsPage, VersionState
 from dpnb.copying import NotCopyable
 from dpnb.errors import printable
 from dpnb.ledger import ChargeSummary, Ledger

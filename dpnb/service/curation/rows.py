@@ -6,12 +6,12 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from dpnb._browser.curation import AuditPage, AuditRow, PlanPage
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.history.words import row_in_words
 from dpnb._core.pricing.query_state import plan_of, request_of
 from dpnb._plan.measurements import PlainView
 from dpnb._plan.plan import columns_read, describe_plan, shortened_words
-from dpnb._protocol.curation import AuditPage, AuditRow, PlanPage
 from dpnb._request import LaunchMechanism, Request, RequestBudget, request_from
 from dpnb.errors import InvalidValueError, printable
 from dpnb.ledger import Charge, refuse_unreadable

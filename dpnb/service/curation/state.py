@@ -12,14 +12,7 @@ from typing import Any
 
 import msgspec
 
-from dpnb._core.accountant.accountant import Accountant
-from dpnb._core.accountant.budget_request import BudgetRequest
-from dpnb._core.accountant.cap import left_of
-from dpnb._core.accountant.grant import Grant
-from dpnb._core.accountant.granting import whole_of
-from dpnb._core.accountant.people import free_share, used_nodes
-from dpnb._core.accountant.tree import BudgetTree
-from dpnb._protocol.curation import (
+from dpnb._browser.curation import (
     Amount,
     HeldState,
     Moment,
@@ -29,6 +22,13 @@ from dpnb._protocol.curation import (
     RunningState,
     TableState,
 )
+from dpnb._core.accountant.accountant import Accountant
+from dpnb._core.accountant.budget_request import BudgetRequest
+from dpnb._core.accountant.cap import left_of
+from dpnb._core.accountant.grant import Grant
+from dpnb._core.accountant.granting import whole_of
+from dpnb._core.accountant.people import free_share, used_nodes
+from dpnb._core.accountant.tree import BudgetTree
 from dpnb.accounting.exact import decimal_down, decimal_sqrt_down, decimal_up
 from dpnb.accounting.filters import GDPFilter
 from dpnb.accounting.losses import PureGDP

@@ -1,4 +1,4 @@
-// Generated from dpnb/_protocol/curation.py by .ci/protocol.py: edit that file.
+// Generated from dpnb/_browser/curation.py by .ci/protocol.py: edit that file.
 
 import { isBoolean, isCount, isFields, isProportion, isText, listOf, orNull } from './guards';
 import { type IGauge, isGauge } from './snapshot';

@@ -1,4 +1,4 @@
-// Generated from dpnb/_protocol/glossary.py by .ci/protocol.py: edit that file.
+// Generated from dpnb/_browser/glossary.py by .ci/protocol.py: edit that file.
 
 export const TERMS = {
   'budget left':

@@ -1,4 +1,4 @@
-// Generated from dpnb/_protocol/messages.py by .ci/protocol.py: edit that file.
+// Generated from dpnb/_browser/messages.py by .ci/protocol.py: edit that file.
 
 import { isCount, isFields, isNumber, isProportion, isText, listOf, mapOf, oneOf, orNull } from './guards';
 import { type ILogEntry, isLogEntry } from './snapshot';

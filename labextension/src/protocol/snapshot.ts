@@ -1,4 +1,4 @@
-// Generated from dpnb/_protocol/snapshot.py by .ci/protocol.py: edit that file.
+// Generated from dpnb/_browser/snapshot.py by .ci/protocol.py: edit that file.
 
 import { isBoolean, isCount, isFields, isNumber, isProportion, isText, listOf, oneOf, orNull } from './guards';
 

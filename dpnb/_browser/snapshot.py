@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
-from dpnb._protocol import NonNegative, Proportion, Record
+from dpnb._browser import NonNegative, Proportion, Record
 
 OUT_OF_DATE: Final = "out-of-date"
 """Id of the explanation of a `connection` that is not current."""

@@ -5,8 +5,8 @@ All texts are without control characters.  Times are ISO 8601, UTC.
 
 from __future__ import annotations
 
-from dpnb._protocol import NonNegative, Proportion, Record
-from dpnb._protocol.snapshot import Gauge
+from dpnb._browser import NonNegative, Proportion, Record
+from dpnb._browser.snapshot import Gauge
 
 
 class Amount(Record, frozen=True):

@@ -22,7 +22,7 @@ from dpnb._backends.memory.prepare.prepared_table import PreparedTable, StringCo
 from dpnb._backends.memory.prepare.values import Codes
 from dpnb._backends.protocol import BooleanColumn, Comparing, NumberStep
 from dpnb._plan.expressions.choices import COMPARE, RELATIONS
-from dpnb._plan.expressions.dtypes import Dtype, Numeric, String
+from dpnb._plan.expressions.dtypes import Numeric, String
 from dpnb._plan.expressions.letters import changed_case
 from dpnb._plan.expressions.nodes import (
     Apply,
@@ -39,10 +39,8 @@ from dpnb._plan.expressions.nodes import (
     MatchText,
     Period,
     Round,
-    arguments,
 )
 from dpnb._plan.expressions.periods import index_of, part_of, to_local
-from dpnb._plan.expressions.rules import dtype_of
 from dpnb.schema import Categories, Key, Schema
 from dpnb.times import Zone
 
@@ -74,8 +72,8 @@ class NumpyEvaluator(Evaluation[Mask, Any, Any]):
     def __init__(
         self, table: PreparedTable, schema: Schema, rows_at_once: int | None = None, part: slice | None = None
     ) -> None:
+        super().__init__(schema)
         self._table = table
-        self._schema = schema
         self._part, self._rows_at_once = slice(0, table.rows) if part is None else part, rows_at_once
         self.size = int(self._part.stop - self._part.start)  # number of rows
         self._shared = SubexpressionCache()
@@ -161,13 +159,6 @@ class NumpyEvaluator(Evaluation[Mask, Any, Any]):
     def both(self, left: Mask, right: Mask) -> Mask:
         """Where both are true; free if one is `everywhere`."""
         return right if left is self.everywhere else left if right is self.everywhere else left & right
-
-    def kind(self, node: Expression) -> Dtype:
-        """The type of the expression."""
-        kinds, number = self._shared.kinds, self._shared.number(node)
-        if number not in kinds:
-            kinds[number] = dtype_of(node, self._schema, [self.kind(inner) for inner in arguments(node)])
-        return kinds[number]
 
     def steps(self, name: str) -> NDArray[np.int32] | None:
         """A column in grid steps, if it has them; arbitrary where it is missing."""

@@ -13,8 +13,8 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from dpnb._protocol import NonNegative, Proportion, Record
-from dpnb._protocol.snapshot import LogEntry
+from dpnb._browser import NonNegative, Proportion, Record
+from dpnb._browser.snapshot import LogEntry
 
 VERSION: Final = 7
 """Of the picker's state; raised when a field is renamed, removed or changes its meaning."""
