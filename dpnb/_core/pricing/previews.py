@@ -149,8 +149,12 @@ class _PreviewedQuery(NotCopyable):
         self._filter = pricer.account.filter
 
     @cached_property
+    def _count(self) -> Plan | None:
+        return count_needed(self._plan, self._view)
+
+    @cached_property
     def _count_needed(self) -> CountNeeded | None:
-        count = count_needed(self._plan, self._view)
+        count = self._count
         return None if count is None else CountNeeded(count, describe_plan(count, PlainView()), count_code(count))
 
     @cached_property
@@ -222,6 +226,8 @@ class _PreviewedQuery(NotCopyable):
                     least, clearness = self._known(at_typical.least_typical(scale)), at_typical.clearness(scale)
         fits = filter_.admits(counted)
         query = state.query
+        is_unknown = errors is None or not np.isfinite(errors).all()
+        needs_count = is_unknown and self._count is not None and forecast.rows_would_help(errors)
         discovery = isinstance(plan.aggregation, Discovery)
         return Preview(
             description=state.description,
@@ -249,7 +255,7 @@ class _PreviewedQuery(NotCopyable):
             half_widths_in_one_release=at_once,
             notice=notice,
             participation=_participation(filter_, counted, is_standalone=state.is_standalone),
-            count_needed=self._count_needed if forecast.rows_would_help(errors) else None,
+            count_needed=self._count_needed if needs_count else None,
             output_units=output_units(view),
             rank_note=rank_note(query),
             clearness=clearness,
