@@ -34,8 +34,9 @@ test: checks pytest  ## set up, then run the checks and the tests; five and a ha
 # All that it needs is set up first, so that one resolve and not two find it.
 test-all: set-up-thorough $(if $(AFTER_TEST),,checks) pytest-all  ## every check and every test; 20 minutes (AFTER_TEST=, PART=)
 
+# The longest first, the shortest last: so both cores have work until the end.
 checks: set-up-test  ## lint, types, layers and the Lab extension's tests, two at a time
-	@$(MAKE) --no-print-directory -j2 $(if $(filter output-sync,$(.FEATURES)),-O) lint types layers typescript
+	@$(MAKE) --no-print-directory -j2 $(if $(filter output-sync,$(.FEATURES)),-O) types typescript lint layers
 
 lint: set-up-test  ## format and lint rules of Python
 	$(BIN)/ruff format --check .

@@ -241,6 +241,32 @@ def test_no_module_imports_the_package_root() -> None:
     assert climbing == []
 
 
+def imported_modules(node: ast.AST) -> list[str]:
+    """The full names that an import may load: of `from a import b`, a module b of a as well."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        return [f"{node.module}.{alias.name}" for alias in node.names]
+    return []
+
+
+def test_what_mypy_skips_is_imported_only_by_other_libraries() -> None:
+    # All that came from there would be Any, without a word.  What has no types either way is beside it.
+    overrides = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["mypy"]["overrides"]
+    skipped = [name for one in overrides if not one.get("ignore_missing_imports") for name in one["module"]]
+    pattern = re.compile("|".join(rf"{re.escape(name.removesuffix('.*'))}(\..*)?" for name in skipped))
+    assert all(map(pattern.fullmatch, ("scipy.stats", "scipy.stats.norm", "sqlalchemy.sql.elements")))
+    assert not any(map(pattern.fullmatch, ("scipy.special", "scipy.statsmodels", "sqlalchemy.sql")))
+    imported = {
+        name: str(path.relative_to(ROOT))
+        for path in sorted((ROOT / "dpnb").rglob("*.py"))
+        for node in nodes_of(path)
+        for name in imported_modules(node)
+    }
+    assert {name: path for name, path in imported.items() if pattern.fullmatch(name)} == {}
+    assert "scipy.special.ndtri" in imported
+
+
 def definitions(root: Path) -> dict[str, dict[str, list[str]]]:
     """What each class name in a folder means, and where: classes, also nested ones, and the type aliases of modules.
 

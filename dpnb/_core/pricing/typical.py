@@ -130,7 +130,8 @@ def _of_scores(aggregation: ScoreSums, features: tuple[Feature, ...], schema: Sc
     products = np.outer(means, means)
     for index, block in enumerate(layout.blocks):
         own = slice(block.start, block.stop)
-        products[own, own] = np.diag(means[own] if layout.is_category(index) else [SQUARE if index else 1.0])
+        squares = means[own] if layout.is_category(index) else np.array([SQUARE if index else 1.0])
+        products[own, own] = np.diag(squares)
     if aggregation.part == "products" and aggregation.max_rows > 1:
         of_unit = 1 + (aggregation.max_rows - 1) * (1 - WITHIN)
         return [np.array([slope * of_unit * number]) for number in products[np.triu_indices(layout.terms)]]

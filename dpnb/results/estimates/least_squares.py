@@ -230,7 +230,8 @@ def in_own_units(
     if not intercept:
         return np.diag(ratios), np.zeros(len(ratios))
     transform = np.diag(np.concatenate([[reach], ratios]))
-    transform[0, 1:] = -ratios * np.array([own for own, _ in predictors])
+    middles = np.array([own for own, _ in predictors])
+    transform[0, 1:] = -ratios * middles
     return transform, np.concatenate([[middle], np.zeros(len(ratios))])
 
 

@@ -4,7 +4,7 @@ import { Refused, type Service } from './service';
 export const SILENCE_MS = 15_000;
 
 /** Milliseconds before the next attempt, which double up to the second number. */
-const RETRY_MS = [1000, 15_000] as const;
+export const RETRY_MS = [1000, 15_000] as const;
 
 /** What a follower tells. */
 export interface IFollowed {

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 
 import { Cockpit } from '../../cockpit/cockpit';
-import { SILENCE_MS } from '../../cockpit/follow';
+import { RETRY_MS, SILENCE_MS } from '../../cockpit/follow';
 import { SHOWN } from '../../cockpit/longText';
 import type { IServiceState } from '../../protocol/curation';
 import { FakeService } from './fakeService';
@@ -11,7 +11,7 @@ let host: HTMLElement;
 let service: FakeService;
 let cockpit: Cockpit | null = null;
 
-const wait = (check: () => void): Promise<void> => vi.waitFor(check, { timeout: 5000 });
+const wait = (check: () => void): Promise<void> => vi.waitFor(check, { timeout: 5000, interval: 2 });
 const find = (selector: string): HTMLElement => {
   const node = document.querySelector<HTMLElement>(selector);
   if (!node) {
@@ -128,9 +128,11 @@ describe('the page', () => {
     await open();
     service.tell();
     await wait(() => expect(find('.dpnb-live').dataset.live).toBe('true'));
+    vi.useFakeTimers();
     service.lose();
     await wait(() => expect(find('.dpnb-live').textContent).toContain('Out of date since'));
     expect(find('main').classList.contains('dpnb-mod-out-of-date')).toBe(true);
+    await vi.advanceTimersByTimeAsync(RETRY_MS[0]);
     await wait(() => {
       service.tell();
       expect(find('.dpnb-live').textContent).toBe('Live');
