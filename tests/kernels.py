@@ -39,6 +39,8 @@ CONTEXT.set_forkserver_preload(
         "dpnb.curator.personal_statement",
         "dpnb.service.database_snapshots",
         "multiprocessing.resource_sharer",
+        "narwhals._pandas_like.namespace",
+        "pyarrow.pandas_compat",
     ]
 )
 sqlite_file.SYNCHRONOUS = "OFF"  # in the processes too: see conftest.py

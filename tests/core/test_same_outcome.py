@@ -171,10 +171,10 @@ def outcome(session: dpnb.Session, ask: Ask, mu: float = MU) -> tuple[Any, ...]:
         asked = ask(session.frame)
         answer = asked.release(mu=mu) if hasattr(asked, "release") else asked
     except Exception as error:  # noqa: BLE001
-        found: tuple[Any, ...] = (type(error), str(error), error.__cause__, len(session.ledger.charges()))
+        found: tuple[Any, ...] = (type(error), str(error), error.__cause__, session.ledger.count)
     else:
         table = answer.to_pandas() if hasattr(answer, "to_pandas") else pd.DataFrame()
-        found = (table.shape, [str(kind) for kind in table.dtypes], len(session.ledger.charges()))
+        found = (table.shape, [str(kind) for kind in table.dtypes], session.ledger.count)
     return found
 
 
@@ -437,10 +437,16 @@ BEYOND: dict[str, Ask] = {
 }
 
 
+@pytest.fixture(scope="module")
+def session() -> dpnb.Session:
+    return opened(ordinary())
+
+
 @pytest.mark.parametrize("case", BEYOND)
 @pytest.mark.parametrize("verb", ["mean", "median", "count"])
-def test_expressions_beyond_the_stated_sizes_are_refused_when_they_are_written(case: str, verb: str) -> None:
-    session = opened(ordinary())
+def test_expressions_beyond_the_stated_sizes_are_refused_when_they_are_written(
+    case: str, verb: str, session: dpnb.Session
+) -> None:
     with pytest.raises(PlanError, match=r"1e-100 and 1e.100|must be public"):
         getattr(BEYOND[case](session.frame), verb)()
     with pytest.raises(PlanError):

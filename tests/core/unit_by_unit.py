@@ -218,8 +218,8 @@ def _entries(feature: Any, value: Any) -> list[tuple[int, int]]:
         return [(0, 1)]
     if isinstance(feature, TreeFeature):
         if feature.pieces:
-            edges = [Fraction(edge) for edge in feature.edges.tolist()]
-            leaf = min(bisect_right(edges, value) - 1, len(edges) - 2)
+            # Exact too: a fraction is compared with the fraction that a double is.
+            leaf = min(bisect_right(feature.edges.tolist(), value) - 1, len(feature.edges) - 2)
         else:
             leaf = min(int((value - Fraction(feature.low)) / Fraction(feature.width)), feature.leaves - 1)
         starts = [sum(BRANCHING**above for above in range(1, level)) for level in range(1, feature.levels + 1)]
@@ -312,6 +312,10 @@ def unit_budget(session: dpnb.Session) -> Fraction:
     return Fraction(filter_.budget.parts[0] * (2 if isinstance(filter_.budget, ZCDP) else 1))
 
 
+_ASKED: dict[tuple[Any, ...], dict[str, Asked]] = {}
+"""The questions by their plans, which are the same for all sessions with a unit and a discovery delta."""
+
+
 def predicted(
     session: dpnb.Session, table: pd.DataFrame, mode: str, unit: str | None = "who"
 ) -> tuple[Oracle, dict[int, tuple[dict[Any, Fraction], Fraction]]]:
@@ -319,11 +323,10 @@ def predicted(
 
     By row of the ledger: the sums without zeros, and by how much a sum may be off where somebody was scaled down.
     """
-    asked_by = {
-        asked.ask(session).plan.to_json(): asked
-        for asked in QUESTIONS.values()
-        if session.budget.discovery_delta or not asked.discovers
-    }
+    if not (asked_by := _ASKED.setdefault((unit, session.budget.discovery_delta), {})):
+        for asked in QUESTIONS.values():
+            if session.budget.discovery_delta or not asked.discovers:
+                asked_by[asked.ask(session).plan.to_json()] = asked
     oracle, found = Oracle(unit_budget(session), mode), {}
     for charge in session.ledger.charges():
         if charge.sigma is None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -18,8 +16,8 @@ from dpnb import __main__ as command_line
 from dpnb.curator.personal_statement import Statement, statement
 from dpnb.curator.personal_statement_text import statement_text
 from dpnb.errors import LedgerError, SchemaError, StatementError
+from forked import ran
 from ledger.rows import contents, tamper
-from waiting import LIMIT
 
 
 def near(*expected: Fraction) -> Any:
@@ -175,7 +173,9 @@ def test_nothing_is_written_whether_a_session_uses_the_ledger_or_not(tmp_path: P
 
 
 @pytest.mark.waits
-def test_a_ledger_that_a_killed_kernel_left_can_be_read(tmp_path: Path) -> None:
+def test_a_ledger_that_a_killed_kernel_left_can_be_read(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     session, ledger, file = curator(tmp_path, "skip")
     session.ledger.close()
     code = (
@@ -183,8 +183,7 @@ def test_a_ledger_that_a_killed_kernel_left_can_be_read(tmp_path: Path) -> None:
         "session, _, _ = curator(pathlib.Path(sys.argv[1]), 'skip')\n"
         "session.frame.count().release(mu='0.1'); os._exit(1)"
     )
-    tests = str(Path(__file__).resolve().parent.parent)
-    subprocess.run([sys.executable, "-c", code, str(tmp_path)], cwd=tests, check=False, timeout=LIMIT)
+    assert ran(tmp_path_factory.mktemp("program"), code, str(tmp_path)) == (1, "")
     assert (tmp_path / "clinic.dpnb-journal").exists()
     assert len(made(ledger, file).entries) == 1
 

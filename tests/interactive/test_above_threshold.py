@@ -182,15 +182,44 @@ def at_least(scale: Fraction, x: NDArray[np.int64]) -> Floats:
     return np.where(x > 0, np.exp(-np.abs(x) / t) / (1 + q), 1 - np.exp(-(np.abs(x) + 1) / t) / (1 + q))
 
 
-def probability(places: Sequence[int], answers: Transcript, rho: Fraction, nu: Fraction) -> float:
-    """Of these answers, by the sum over r of this module's proof; what is left out of it is below exp(-90)."""
+def lattice(rho: Fraction) -> NDArray[np.int64]:
+    """The values of r in the sum of this module's proof; what is left out of it is below exp(-90)."""
     reach = math.ceil(90 * rho)
-    r = np.arange(-reach, reach + 1)
-    total = np.exp(-np.abs(r) / float(rho)) * math.tanh(1 / (2 * float(rho)))
+    return np.arange(-reach, reach + 1)
+
+
+def mass(rho: Fraction) -> Floats:
+    """P(rho = r)."""
+    return np.exp(-np.abs(lattice(rho)) / float(rho)) * math.tanh(1 / (2 * float(rho)))
+
+
+def of_answer(places: NDArray[np.int64], above: bool, rho: Fraction, nu: Fraction) -> Floats:
+    """Of one answer, at each place and r."""
+    x = lattice(rho) - places[:, None]
+    return at_least(nu, x if above else 1 - x)  # P(nu < x) is P(nu >= 1 - x), by symmetry
+
+
+def probability(places: Sequence[int], answers: Transcript, rho: Fraction, nu: Fraction) -> float:
+    """Of these answers, by the sum over r."""
+    total = mass(rho)
     for place, above in zip(places, answers, strict=False):
-        # P(nu < x) is P(nu >= 1 - x), by symmetry.
-        total = total * (at_least(nu, r - place) if above else at_least(nu, 1 - (r - place)))
+        total = total * of_answer(np.array([place]), above, rho, nu)[0]
     return float(total.sum())
+
+
+def probabilities(
+    places: NDArray[np.int64], queries: int, answers: list[Transcript], rho: Fraction, nu: Fraction
+) -> Floats:
+    """Of each of the answers (axis 1), if every query is at every one of the places (axis 0)."""
+    factors = {above: of_answer(places, above, rho, nu) for above in (False, True)}
+    columns = []
+    for transcript in answers:
+        total = mass(rho)[None]
+        for above in transcript:
+            total = (total[:, None] * factors[above]).reshape(-1, total.shape[1])
+        # Queries after the last answer are not asked, wherever they are.
+        columns.append(np.repeat(total.sum(axis=1), len(places) ** (queries - len(transcript))))
+    return np.stack(columns, axis=1)
 
 
 def transcripts(queries: int, hits: int) -> list[Transcript]:
@@ -204,10 +233,10 @@ def transcripts(queries: int, hits: int) -> list[Transcript]:
 
 def worst(queries: int, rho: Fraction, nu: Fraction, *, hits: int, steps: int, monotonic: bool) -> tuple[float, float]:
     """Largest log-ratio of a transcript's probabilities over all neighbours, and how far they are from summing to 1."""
-    places = list(itertools.product(range(-steps, steps + 1), repeat=queries))
+    places = np.arange(-steps, steps + 1)
     answers = transcripts(queries, hits)
-    table = np.array([[probability(place, said, rho, nu) for said in answers] for place in places])
-    moved = np.array(places)
+    table = probabilities(places, queries, answers, rho, nu)
+    moved = np.array(list(itertools.product(places, repeat=queries)))
     change = moved[:, None, :] - moved[None, :, :]
     near = (np.abs(change) <= steps).all(axis=2)
     if monotonic:

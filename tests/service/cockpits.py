@@ -73,6 +73,9 @@ class Opened:
         return browser
 
 
+page.POLL_SECONDS = 0.02  # a person would not notice; a test would wait half a second for each change
+
+
 @pytest.fixture
 def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A script and a style, so that no test of the routes needs a build."""

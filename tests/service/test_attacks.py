@@ -23,7 +23,7 @@ from dpnb.ledger.shared_rows import SharedRows
 from dpnb.service import server
 from dpnb.wire.decoding import decode_envelope, encode_envelope
 from dpnb.wire.messages import Envelope
-from service.bodies import neighbours
+from service.bodies import ROWS, session_of
 from service.test_process import Curator, count
 
 HUGE = str(10**310)
@@ -71,22 +71,30 @@ CHANGES: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("changes", CHANGES, ids=lambda one: "-".join(one))
-def test_a_gradient_descent_with_other_arguments_is_refused(changes: dict[str, Any], tmp_path: Path) -> None:
-    session, _ = neighbours(tmp_path)
+@pytest.fixture(scope="module")
+def fitting(tmp_path_factory: pytest.TempPathFactory) -> tuple[dpnb.Session, Any]:
+    """A session with a launch of a gradient descent, and that launch."""
+    session = session_of(ROWS, tmp_path_factory.mktemp("fitting"), "with")
     mechanism = fit_launch(session)
     launched(session, "same", mechanism)
-    rows = session.ledger.count
-    assert rows == 2  # control: the unchanged arguments are launched
+    assert session.ledger.count == 2  # control: the unchanged arguments are launched
+    return session, mechanism
+
+
+@pytest.mark.parametrize("changes", CHANGES, ids=lambda one: "-".join(one))
+def test_a_gradient_descent_with_other_arguments_is_refused(
+    changes: dict[str, Any], fitting: tuple[dpnb.Session, Any]
+) -> None:
+    session, mechanism = fitting
     with pytest.raises(DpnbError) as error:
         launched(session, "other", mechanism, **changes)
-    assert session.ledger.count == rows
+    assert session.ledger.count == 2
     assert len(str(error.value)) < 1000
 
 
 def test_an_infinite_learning_rate_would_be_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Control of the above: a row of the ledger that is no JSON."""
-    session, _ = neighbours(tmp_path)
+    session = session_of(ROWS, tmp_path, "with")
     mechanism = fit_launch(session)
     monkeypatch.setattr(options, "MAX_RATE", float("inf"))
     launched(session, "other", mechanism, learning_rate=HUGE)
@@ -122,7 +130,7 @@ def test_other_users_read_no_file_that_the_service_makes(
     assert os.stat(curator.socket.parent).st_mode & 0o007 == 0
 
 
-FINE = 2000
+FINE = 500
 EDGES = tuple(-3 + 11 * place / FINE for place in range(FINE + 1))
 BY_CUT = GroupLevel("c", Cut(Column("x"), EDGES, tuple(f"l{number}" for number in range(FINE))))
 
@@ -130,7 +138,7 @@ BY_CUT = GroupLevel("c", Cut(Column("x"), EDGES, tuple(f"l{number}" for number i
 @pytest.mark.parametrize("part", ["nonsense", f"l{FINE - 1}"])
 def test_a_request_to_a_part_makes_no_session_of_another_part(part: str, tmp_path: Path) -> None:
     """A partition costs nothing, and each of its sessions takes memory."""
-    session, _ = neighbours(tmp_path)
+    session = session_of(ROWS, tmp_path, "with")
     (number,) = execute(session._mechanisms, LaunchMechanism("fine", PartitionTable("", BY_CUT)))
     partition = session._mechanisms.all()["fine"]
     node = node_of(number, (part,))

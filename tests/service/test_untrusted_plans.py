@@ -48,7 +48,7 @@ from dpnb._target import Target
 from dpnb.errors import DpnbError, ExecutionError, PlanError
 from dpnb.interactive.calls import execute
 from dpnb.ledger import node_of
-from tests.service.bodies import neighbours
+from tests.service.bodies import ROWS, neighbours, session_of
 
 TARGET = Target("mu", Fraction(1, 100))
 PLAIN = PlainView()
@@ -56,6 +56,12 @@ X, G, K = Column("x"), Column("g"), Column("k")
 BY_G = GroupLevel("g", G)
 SHORT = Lookup("zone", (Column("t"),), (("a",), ("bb",), ("only",)), ("u",))
 """A lookup with one value for three keys: fails in a row that has the last key, which only the last unit has."""
+
+
+@pytest.fixture(scope="module")
+def untouched(tmp_path_factory: pytest.TempPathFactory) -> dpnb.Session:
+    """A session for requests that are refused before anything is charged."""
+    return session_of(ROWS, tmp_path_factory.mktemp("untouched"), "with")
 
 
 def send(session: dpnb.Session, plan: Plan, view: AnyView = PLAIN, node: str = "") -> tuple[int, ...]:
@@ -81,7 +87,7 @@ def test_a_lookup_without_a_value_for_each_key_would_reveal_a_unit(
 
 @pytest.mark.parametrize("is_checked", [True, False])
 def test_a_part_pays_for_its_own_rows_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_checked: bool) -> None:
-    session, _ = neighbours(tmp_path)
+    session = session_of(ROWS, tmp_path, "with")
     session.partition("g", max_parts_per_unit=1)
     (launch,) = session._core.account.tree.sync()
     if not is_checked:
@@ -99,7 +105,7 @@ def test_a_part_pays_for_its_own_rows_only(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_a_part_partitions_its_own_rows_only(tmp_path: Path) -> None:
-    session, _ = neighbours(tmp_path)
+    session = session_of(ROWS, tmp_path, "with")
     session.partition("g", max_parts_per_unit=1)
     (launch,) = session._core.account.tree.sync()
     registry = session._mechanisms.at(node_of(launch, ("a",)))
@@ -126,11 +132,10 @@ def test_a_part_partitions_its_own_rows_only(tmp_path: Path) -> None:
         "other",
     ],
 )
-def test_a_source_that_no_session_has(source: Any, tmp_path: Path) -> None:
-    session, _ = neighbours(tmp_path)
+def test_a_source_that_no_session_has(source: Any, untouched: dpnb.Session) -> None:
     with pytest.raises(PlanError):
-        send(session, Plan(Count(), source=source))
-    assert session.ledger.count == 0
+        send(untouched, Plan(Count(), source=source))
+    assert untouched.ledger.count == 0
 
 
 def nested(levels: int) -> Any:
@@ -192,16 +197,15 @@ PLANS = {
 
 
 @pytest.mark.parametrize("name", PLANS)
-def test_plans_that_no_frame_makes_are_refused(name: str, tmp_path: Path) -> None:
-    session, _ = neighbours(tmp_path)
+def test_plans_that_no_frame_makes_are_refused(name: str, untouched: dpnb.Session) -> None:
     with pytest.raises(PlanError) as error:
-        send(session, PLANS[name])
-    assert session.ledger.count == 0
+        send(untouched, PLANS[name])
+    assert untouched.ledger.count == 0
     assert len(str(error.value)) < 20_000
 
 
 def test_a_tiny_coefficient_would_fail_after_the_charge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    session, _ = neighbours(tmp_path)
+    session = session_of(ROWS, tmp_path, "with")
     view = StepView(("Intercept", "k", "b", "c"))
     with pytest.raises(PlanError, match="between 1e-100"):
         send(session, Plan(STEP), view)
@@ -213,7 +217,7 @@ def test_a_tiny_coefficient_would_fail_after_the_charge(tmp_path: Path, monkeypa
 
 
 def test_limits_tighten_only(tmp_path: Path) -> None:
-    session, _ = neighbours(tmp_path)
+    session = session_of(ROWS, tmp_path, "with")
     compiled = session._core.tables.compile
     loose = ContributionBounds(max_rows=1000, max_groups=1000, max_rows_per_group=1000, max_norm=1000.0)
     plans = [Plan(Sum(X), group_by=(BY_G,)), Plan(Sum(X), group_by=(BY_G,), contribution_bounds=loose)]
@@ -275,17 +279,18 @@ VIEWS: list[tuple[Plan, AnyView]] = [
 
 
 @pytest.mark.parametrize(("plan", "view"), VIEWS)
-def test_a_view_of_another_measurement_is_refused_before_the_charge(plan: Plan, view: AnyView, tmp_path: Path) -> None:
-    session, _ = neighbours(tmp_path)
+def test_a_view_of_another_measurement_is_refused_before_the_charge(
+    plan: Plan, view: AnyView, untouched: dpnb.Session
+) -> None:
     with pytest.raises(PlanError, match="view: "):
-        send(session, plan, view)
-    assert session.ledger.count == 0
+        send(untouched, plan, view)
+    assert untouched.ledger.count == 0
 
 
 def test_without_the_check_of_views_a_charge_would_have_no_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    session, _ = neighbours(tmp_path)
+    session = session_of(ROWS, tmp_path, "with")
     for module in (core, pricer):
         monkeypatch.setattr(module, "check_view", lambda *_: None)
     (row,) = send(session, Plan(Moments((X, K))), MomentsView("corr matrix", (0, 5), ("a", "b")))
@@ -295,7 +300,7 @@ def test_without_the_check_of_views_a_charge_would_have_no_answer(
 
 
 def test_a_batch_with_many_levels_is_refused_at_once(tmp_path: Path) -> None:
-    session, _ = neighbours(tmp_path)
+    session = session_of(ROWS, tmp_path, "with")
     one = tuple(GroupLevel(str(n), Cut(X, (float(-9 - n), 9.0), ("all",))) for n in range(60))
     call = ReleaseBatch(
         tuple(Release(plan, PLAIN, TARGET) for plan in (Plan(Count(), group_by=one), Plan(CountUnits())))
@@ -308,9 +313,8 @@ def test_a_batch_with_many_levels_is_refused_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("inside", ["x", "5", '1 "a"', "-1", "1e9", "\x00", "9" * 400, "1 {", "--"])
-def test_a_mechanism_that_does_not_exist(inside: str, tmp_path: Path) -> None:
-    session, _ = neighbours(tmp_path)
+def test_a_mechanism_that_does_not_exist(inside: str, untouched: dpnb.Session) -> None:
     with pytest.raises(DpnbError):
-        execute(session._mechanisms, Release(Plan(Count()), PlainView(), TARGET), Conditions(inside))
+        execute(untouched._mechanisms, Release(Plan(Count()), PlainView(), TARGET), Conditions(inside))
     with pytest.raises(DpnbError):
-        session._mechanisms.at(inside)
+        untouched._mechanisms.at(inside)

@@ -72,6 +72,12 @@ def opened(unit: str, container: str = "pandas") -> dpnb.Session:
     )
 
 
+@pytest.fixture(scope="module")
+def untouched() -> dict[str, dpnb.Session]:
+    """Sessions for plans that are refused before anything is charged."""
+    return {unit: opened(unit) for unit in ("rows", "groups")}
+
+
 def send(session: dpnb.Session, plan: Plan, view: AnyView = PLAIN) -> None:
     """As the service does with what a client sends."""
     received = Plan.from_json(plan.to_json())
@@ -156,11 +162,12 @@ REFUSED = {
 
 @pytest.mark.parametrize("unit", ["rows", "groups"])
 @pytest.mark.parametrize("name", REFUSED)
-def test_a_malformed_plan_of_units_is_refused_before_the_charge(name: str, unit: str) -> None:
-    session = opened(unit)
+def test_a_malformed_plan_of_units_is_refused_before_the_charge(
+    name: str, unit: str, untouched: dict[str, dpnb.Session]
+) -> None:
     with pytest.raises(PlanError):
-        send(session, REFUSED[name])
-    assert session.ledger.count == 0
+        send(untouched[unit], REFUSED[name])
+    assert untouched[unit].ledger.count == 0
 
 
 def test_without_the_check_it_would_fail_after_the_charge(monkeypatch: pytest.MonkeyPatch) -> None:
