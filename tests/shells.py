@@ -20,6 +20,7 @@ def terminal_shell(*, jedi: bool = True) -> Iterator[InteractiveShell]:
     quiet = Config()
     quiet.HistoryManager.enabled = False  # no database that outlives the test
     quiet.Completer.use_jedi = jedi
+    quiet.InteractiveShell.colors = "nocolor"  # to colour a traceback takes as long as to make it
     shell = InteractiveShell(config=quiet)
     try:
         yield shell

@@ -87,27 +87,36 @@ def counts_as(series: pd.Series, of: int) -> list[list[Any]]:
     return list(map(list, zip(*found, strict=True)))
 
 
-def others_move(given: list[Any], extra: Any, container: str) -> list[Any]:
-    """Values that count as something else with the extra one in their column than without it."""
+def others_move(given: list[Any], container: str, *extras: Any) -> list[tuple[Any, Any]]:
+    """Values that count as something else with an extra one in their column than without it, and that one."""
     make = CONTAINERS[container]
+
+    def counted(*added: Any) -> list[tuple[bool, list[Any]]] | None:
+        """Of each value whether it was kept and what it counts as; None where the library makes no such column."""
+        try:
+            column = make([*given, *added])
+            held = column.to_list()[: len(given)]
+        except Exception:  # noqa: BLE001
+            return None
+        return [*zip(kept(given, held), counts_as(column, len(given)), strict=True)]
+
+    moved: list[tuple[Any, Any]] = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        try:
-            alone, together = make(given), make([*given, extra])
-            held = alone.to_list(), together.to_list()[:-1]
-        except Exception:  # noqa: BLE001  (the library refuses to make such a column)
-            return []
-        same = [a and b for a, b in zip(kept(given, held[0]), kept(given, held[1]), strict=True)]
-        before, after = counts_as(alone, len(given)), counts_as(together, len(given))
-    return [value for value, a, b, still in zip(given, before, after, same, strict=True) if still and a != b]
+        before = counted()
+        for extra in extras:
+            after = counted(extra)
+            if before is not None and after is not None:
+                pairs = zip(given, before, after, strict=True)
+                moved += [(value, extra) for value, (a, was), (b, becomes) in pairs if a and b and was != becomes]
+    return moved
 
 
 @pytest.mark.parametrize("container", CONTAINERS)
 def test_no_other_value_counts_otherwise_for_an_added_one(container: str) -> None:
     dates = [pd.Timestamp("2000-01-01"), pd.Timestamp("1950-01-01 05:00")]
     for group in ([0, 1, BIG], [1.0, 2.5, 7.0, 0.1], [True, None], ["a", "7"], [1 + 0j, 7.0], dates):
-        for extra in SINGLE:
-            assert not others_move(group, extra, container), (group[:4], extra)
+        assert not others_move(group, container, *SINGLE)
 
 
 @given(st.lists(st.sampled_from(SINGLE), max_size=4), st.sampled_from(SINGLE), st.sampled_from(list(CONTAINERS)))
@@ -117,7 +126,7 @@ def test_no_other_value_counts_otherwise_for_an_added_one(container: str) -> Non
 @example([pd.Interval(0, 1)], complex("nan"), "as pandas has it")
 @example([True], 0, "as numpy has it")
 def test_no_mixture_of_values_moves_for_an_added_one(given_: list[Any], extra: Any, container: str) -> None:
-    assert not others_move(given_, extra, container)
+    assert not others_move(given_, container, extra)
 
 
 def test_one_complex_value_takes_nothing_from_a_column() -> None:
@@ -135,11 +144,11 @@ def test_the_former_rule_for_complex_numbers_is_found_out(monkeypatch: pytest.Mo
             return math.nan
 
     monkeypatch.setattr(values, "_float", former)
-    assert others_move([5.0, 7.0], 1j, "as pandas has it") == [5.0, 7.0]
+    assert others_move([5.0, 7.0], "as pandas has it", 1j) == [(5.0, 1j), (7.0, 1j)]
 
 
 def test_names_and_texts_that_hang_on_their_type_are_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (values, unit_ids):
         monkeypatch.setattr(module, "value_of", columns.plain)
-    assert others_move([5.0, 7.0], 1j, "as pandas has it") == [5.0, 7.0]
-    assert others_move([7.0], np.longdouble(1), "as numpy has it") == [7.0]
+    assert others_move([5.0, 7.0], "as pandas has it", 1j) == [(5.0, 1j), (7.0, 1j)]
+    assert others_move([7.0], "as numpy has it", np.longdouble(1)) == [(7.0, 1)]

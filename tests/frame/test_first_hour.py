@@ -37,7 +37,6 @@ DRAWN = {"plt": "matplotlib.pyplot", "sns": "seaborn"}
 @pytest.fixture(scope="module")
 def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     with terminal_shell() as shell:
-        shell.run_line_magic("colors", "nocolor")
         shell.run_cell(IMPORTS)
         shell.user_ns |= {"dpnb": dpnb, "tables": frames(tmp_path_factory.mktemp("first_hour"))}
         shell.run_line_magic("load_ext", "dpnb")

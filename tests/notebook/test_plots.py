@@ -93,6 +93,12 @@ def answer(request: pytest.FixtureRequest, frame: Any) -> Any:
     return ASKED[request.param](frame).release(mu=0.5)
 
 
+@pytest.fixture(scope="module")
+def drawing(answer: Any) -> go.Figure:
+    """The picture of the answer, which takes longer than most tests of it; no test changes it."""
+    return answer.plot()
+
+
 def marks(figure: go.Figure) -> list[Any]:
     """The marks of the estimates, without the lines of population intervals."""
     return [trace for trace in figure.data if trace.meta != POPULATION_INTERVAL]
@@ -111,8 +117,8 @@ def drawn(figure: go.Figure) -> Iterator[tuple[float, float, float, str]]:
                 yield (math.nan if is_open else value), value - down, value + up, said
 
 
-def test_a_picture_holds_every_number_of_the_answer(answer: Any) -> None:
-    found = sorted(drawn(answer.plot()), key=lambda one: one[3])
+def test_a_picture_holds_every_number_of_the_answer(answer: Any, drawing: go.Figure) -> None:
+    found = sorted(drawn(drawing), key=lambda one: one[3])
     rows = rows_of(answer)
     cells = answer.arrays
     numbers = zip(cells.displayed.ravel(), cells.low.ravel(), cells.high.ravel(), rows, strict=True)
@@ -182,8 +188,8 @@ def test_words_can_be_read_in_both_themes(background: str) -> None:
     assert contrast(label.font.color, label.bgcolor) > 7
 
 
-def test_marks_can_be_seen_in_both_themes(answer: Any) -> None:
-    content = answer.plot().to_plotly_json()
+def test_marks_can_be_seen_in_both_themes(drawing: go.Figure) -> None:
+    content = drawing.to_plotly_json()
     found = set(colours(json.loads(json.dumps(content, default=lambda value: value.to_plotly_json()))))
     assert {style.HUES[0], style.INK} <= found
     worst = min(contrast(colour, background) for colour in {*found, *style.HUES} for background in (LIGHT, DARK))
@@ -200,8 +206,8 @@ def test_no_hue_stands_alone(frame: Any) -> None:
     assert len({trace.line.dash for trace in lines}) == len({trace.marker.symbol for trace in lines}) == 3
 
 
-def test_letters_are_large_enough_and_nothing_is_asked_of_the_network(answer: Any) -> None:
-    text = answer.plot().to_json()
+def test_letters_are_large_enough_and_nothing_is_asked_of_the_network(drawing: go.Figure) -> None:
+    text = drawing.to_json()
     assert "http" not in text
     sizes = [font["size"] for font in fonts(json.loads(text))]
     assert min(sizes) >= 12
@@ -509,6 +515,8 @@ def run(code: str) -> str:
 
 
 ONE = """
+import sys
+sys.modules["rfc3987_syntax"] = None  # as in conftest.py: a second for a grammar that nothing here needs
 import numpy as np
 import dpnb
 from dpnb.results.estimates import IntervalArrays
@@ -518,29 +526,29 @@ arrays = IntervalArrays(one, one, one, one)
 figures = Estimates(description="w", names=(), keys=((),), outputs=None, arrays=arrays, confidence=0.95)
 """
 
-
-def test_plotly_is_loaded_by_the_first_picture_and_not_before() -> None:
-    told = run(f"import sys\n{ONE}\nrepr(figures)\nbefore = 'plotly' in sys.modules\nfigures.plot()\n"
-               "print(before, 'plotly' in sys.modules)")  # fmt: skip
-    assert told.split() == ["False", "True"]
+BOTH = "print(plot)\nprint('shown:')\nimport webbrowser\nwebbrowser.open = webbrowser.get = None\nplot.show()"
 
 
-def test_without_plotly_a_figure_is_text_that_names_the_remedy() -> None:
-    told = run(f"import sys\nsys.modules['plotly'] = None\n{ONE}\nprint(figures.plot())\n"
-               "try:\n    figures.plot().data\nexcept AttributeError as error:\n    print(error)")  # fmt: skip
-    plot, refusal = told.split(".data of this plot: ")
+def test_the_first_picture_loads_plotly_and_is_shown_as_text_where_there_is_no_front_end() -> None:
+    """Before it, a repr is text of our own."""
+    loaded = "print('plotly' in sys.modules)"
+    printed = run(f"{ONE}\nrepr(figures)\n{loaded}\nplot = figures.plot()\n{loaded}\n{BOTH}")
+    before, after, text = printed.split("\n", 2)
+    assert (before, after) == ("False", "True")
+    plot, shown = text.split("shown:\n")
     assert plot.startswith("w\n")
+    assert shown == plot
+
+
+def test_without_plotly_a_figure_is_text_that_names_the_remedy_and_show_prints_it() -> None:
+    told = run(f"import sys\nsys.modules['plotly'] = None\n{ONE}\nplot = figures.plot()\n{BOTH}\n"
+               "try:\n    plot.data\nexcept AttributeError as error:\n    print('refused:', error)")  # fmt: skip
+    text, refusal = told.split("refused: .data of this plot: ")
+    plot, shown = text.split("shown:\n")
+    assert plot.startswith("w\n")
+    assert shown == plot
     assert 'pip install "dpnb[lab]"' in plot
     assert 'pip install "dpnb[lab]"' in refusal
-
-
-@pytest.mark.parametrize("plotly", [True, False])
-def test_show_prints_the_text_where_there_is_no_front_end(plotly: bool) -> None:
-    without = "" if plotly else "import sys\nsys.modules['plotly'] = None\n"
-    both = "print(figures.plot())\nprint('shown:')\nimport webbrowser\nwebbrowser.open = webbrowser.get = None\n"
-    printed, shown = run(f"{without}{ONE}\n{both}figures.plot().show()").split("shown:\n")
-    assert printed.startswith("w\n")
-    assert shown == printed
 
 
 def test_another_missing_module_is_not_taken_for_plotly(monkeypatch: pytest.MonkeyPatch) -> None:

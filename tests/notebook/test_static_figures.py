@@ -22,7 +22,7 @@ from dpnb.notebook.plots.figure import SVG
 from dpnb.notebook.plots.style import HUES
 from dpnb.notebook.plots.svg import svg_of
 from dpnb.render.tables import heading_of
-from tests.notebook.test_plots import ASKED, answer, by_hand, drawn, frame, table  # noqa: F401  (fixtures)
+from tests.notebook.test_plots import ASKED, answer, by_hand, drawing, drawn, frame, table  # noqa: F401  (fixtures)
 
 NAMESPACE = "{http://www.w3.org/2000/svg}"
 
@@ -42,21 +42,20 @@ def numbers(element: ET.Element) -> Iterator[float]:
                 yield float(one.attrib[name])
 
 
-def test_the_output_of_a_figure_has_an_svg_and_text_beside_the_json(answer: Any) -> None:  # noqa: F811
-    bundle = answer.plot()._repr_mimebundle_()
+def test_the_output_of_a_figure_has_an_svg_and_text_beside_the_json(answer: Any, drawing: Any) -> None:  # noqa: F811
+    bundle = drawing._repr_mimebundle_()
     assert SVG in bundle
     assert heading_of(answer) in bundle["text/plain"]
     assert "Figure(" not in bundle["text/plain"]
 
 
-def test_the_svg_has_the_title_and_every_mark_of_the_figure(answer: Any) -> None:  # noqa: F811
-    figure = answer.plot()
-    found = picture(figure)
+def test_the_svg_has_the_title_and_every_mark_of_the_figure(drawing: Any) -> None:  # noqa: F811
+    found = picture(drawing)
     said = " ".join(words(found))
-    for line in re.sub("<br>", "\n", figure.layout.title.text).split("\n"):
+    for line in re.sub("<br>", "\n", drawing.layout.title.text).split("\n"):
         assert re.sub("<[^>]*>", "", line) in said
     whiskers = [one for one in found.iter(f"{NAMESPACE}line") if one.attrib["stroke"] in HUES]
-    assert len(whiskers) >= 3 * len(list(drawn(figure)))  # the interval and both of its ends
+    assert len(whiskers) >= 3 * len(list(drawn(drawing)))  # the interval and both of its ends
     assert all(math.isfinite(number) for number in numbers(found))
     height, width = float(found.attrib["height"]), float(found.attrib["width"])
     assert all(0 <= float(one.attrib["x"]) <= width for one in found.iter(f"{NAMESPACE}text"))
@@ -160,11 +159,10 @@ def test_the_svg_of_a_figure_has_its_users_title_and_height(height: int | None, 
     assert all(float(one.attrib["height"]) > 0 for one in found.iter(f"{NAMESPACE}rect"))
 
 
-def test_a_copy_of_a_figure_keeps_its_text_and_its_svg(answer: Any) -> None:  # noqa: F811
-    figure = answer.plot()
-    expected = figure._repr_mimebundle_()
-    for one in (copy.deepcopy(figure), pickle.loads(pickle.dumps(figure))):
-        assert (repr(one), one._repr_mimebundle_()[SVG]) == (repr(figure), expected[SVG])
+def test_a_copy_of_a_figure_keeps_its_text_and_its_svg(drawing: Any) -> None:  # noqa: F811
+    expected = drawing._repr_mimebundle_()
+    for one in (copy.deepcopy(drawing), pickle.loads(pickle.dumps(drawing))):
+        assert (repr(one), one._repr_mimebundle_()[SVG]) == (repr(drawing), expected[SVG])
 
 
 def test_text_marks_are_where_the_numbers_are() -> None:

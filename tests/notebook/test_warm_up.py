@@ -6,6 +6,10 @@ import json
 import subprocess
 import sys
 
+import pytest
+
+from dpnb.notebook import extension
+
 CODE = """
 import asyncio, json, sys
 from dpnb.notebook import extension
@@ -31,8 +35,9 @@ def test_imports_happen_after_the_cell() -> None:
     assert after == ["anywidget", "dpnb.notebook.picker", "mpmath", "pandas", "scipy"]
 
 
-def test_extension_needs_no_widgets() -> None:
-    code = (
-        "import sys; sys.modules['anywidget'] = None\nfrom dpnb.notebook import extension\nextension._import_picker()"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
+def test_extension_needs_no_widgets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "anywidget", None)
+    monkeypatch.delitem(sys.modules, "dpnb.notebook.picker", raising=False)
+    monkeypatch.delattr("dpnb.notebook.picker", raising=False)
+    extension._import_picker()
+    assert "dpnb.notebook.picker" not in sys.modules

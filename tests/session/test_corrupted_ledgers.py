@@ -181,41 +181,46 @@ def state(folder: Path, accounting: str) -> None:
         statement_text(statement(str(folder / "clinic.dpnb"), [str(folder / "table.csv")], "p0", version="1"))
 
 
-def outcomes(tmp_path: Path, seeds: range) -> Counter[str]:
-    """What becomes of opening, looking at and stating each of the corrupted ledgers."""
+@pytest.fixture(scope="module")
+def ledgers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for each accounting."""
+    folder = tmp_path_factory.mktemp("ledgers")
     for accounting in ("individual", "worst-case"):
-        (tmp_path / accounting).mkdir()
-        asked(tmp_path / accounting, accounting)
-    found: Counter[str] = Counter()
+        (folder / accounting).mkdir()
+        asked(folder / accounting, accounting)
+    return folder
+
+
+def outcomes(ledgers: Path, tmp_path: Path, seeds: range) -> Iterator[str]:
+    """What becomes of opening, looking at and stating each of the corrupted ledgers."""
     for seed in seeds:
         chance = random.Random(seed)
         accounting = chance.choice(("individual", "worst-case"))
         folder = tmp_path / str(seed)
-        shutil.copytree(tmp_path / accounting, folder)
+        shutil.copytree(ledgers / accounting, folder)
         chance.choice(WAYS)(folder / "clinic.dpnb", chance)
         for act in (state, open_and_look):
             try:
                 act(folder, accounting)
-                found["fine"] += 1
+                yield "fine"
             except LedgerError as error:
-                found["refused" if str(error).isprintable() else f"{seed}: {error}"] += 1
+                yield "refused" if str(error).isprintable() else f"{seed}: {error}"
             except Exception as error:  # noqa: BLE001  (the test says which)
-                found[f"{seed}, {act.__name__}: {error!r}"] += 1
+                yield f"{seed}, {act.__name__}: {error!r}"
         shutil.rmtree(folder)
-    return found
 
 
 @pytest.mark.parametrize("seeds", [SEEDS, pytest.param(MORE_SEEDS, marks=pytest.mark.slow)], ids=str)
-def test_a_corrupted_ledger_is_refused_in_one_way(seeds: range, tmp_path: Path) -> None:
-    found = outcomes(tmp_path, seeds)
+def test_a_corrupted_ledger_is_refused_in_one_way(seeds: range, ledgers: Path, tmp_path: Path) -> None:
+    found = Counter(outcomes(ledgers, tmp_path, seeds))
     assert set(found) == {"fine", "refused"}
     assert found["refused"] > len(seeds)
 
 
 def test_without_looking_at_what_is_read_other_errors_would_come_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ledgers: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module in (charges, accountant, later_sessions, tree):
         monkeypatch.setattr(module, "refuse_unreadable", lambda _: nullcontext())
     monkeypatch.setattr(query_state, "requested", lambda charge: request_from(charge.request))
-    assert set(outcomes(tmp_path, SEEDS)) > {"fine", "refused"}
+    assert any(outcome not in ("fine", "refused") for outcome in outcomes(ledgers, tmp_path, SEEDS))

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 import dpnb
+from dpnb._backends import MemoryBackend
 from dpnb.accounting.intervals import fixed_radius
 from dpnb.accounting.prefix_sums import prefix_sums_norm_squared, square_root_of_prefix_sums
 from dpnb.errors import DpnbError, PlanError, RequestError
@@ -166,35 +167,33 @@ def test_units_in_several_groups_are_refused_under_individual_accounting() -> No
 PARTS = ["a", "b", "c"]
 
 
-def in_parts(rows: list[tuple[str, str, int]], most: int | None) -> dict[str, Any]:
-    """The cumulative counts of each part, unreleased, of a person with at most three rows."""
-    schema = {"part": dpnb.Categories(PARTS), "month": dpnb.Categories([1, 2, 3])}
-    table = pd.DataFrame(rows, columns=["who", "part", "month"])
-    session = opened(table, schema=schema, privacy_unit="who", max_rows_per_unit=3)
-    parts = session.partition("part", max_parts_per_unit=most)
-    return {"session": session, **{part: parts[part].frame.groupby("month").size().cumsum() for part in PARTS}}
-
-
-def measured(queries: dict[str, Any]) -> np.ndarray[Any, Any]:
-    tables = queries["session"]._core.tables
-    sums = [tables.opened.sums(tables.compile(queries[part].plan)) for part in PARTS]
-    return np.array([square_root_of_prefix_sums(one) for one in sums]).astype(float)
+def of_persons(rows: list[tuple[str, str, int]]) -> pd.DataFrame:
+    return pd.DataFrame(rows, columns=["who", "part", "month"])
 
 
 @pytest.mark.parametrize("most", [1, 2])
 def test_a_person_in_several_parts_and_months_is_charged_for_all_of_them(most: int) -> None:
     """Every choice of its rows; what all parts show of it, in squared mu, is at most what the table is charged."""
     others = [("v", "a", 1), ("w", "c", 3)]
-    queries = in_parts(others, most)
-    sigmas = np.array([queries[part].release(mu="0.5").noise_scale.iloc[0] for part in PARTS]) * 2.0**30
-    charged = float(queries["session"].spent.mu_squared)
+    schema = {"part": dpnb.Categories(PARTS), "month": dpnb.Categories([1, 2, 3])}
+    session = opened(of_persons(others), schema=schema, privacy_unit="who", max_rows_per_unit=3)
+    parts, tables = session.partition("part", max_parts_per_unit=most), session._core.tables
+    queries = [parts[part].frame.groupby("month").size().cumsum() for part in PARTS]
+    compiled = [tables.compile(query.plan) for query in queries]
+
+    def measured(rows: list[tuple[str, str, int]]) -> np.ndarray[Any, Any]:
+        read = MemoryBackend.read({"": of_persons(rows)}, tables.schemas, tables.units)
+        return np.array([square_root_of_prefix_sums(read.sums(query)) for query in compiled]).astype(float)
+
+    sigmas = np.array([query.release(mu="0.5").noise_scale.iloc[0] for query in queries]) * 2.0**30
+    charged = float(session.spent.mu_squared)
     assert charged == 0.25 * most
     menu = [("me", "a", 1), ("me", "a", 3), ("me", "b", 1), ("me", "c", 1), ("me", "c", 2)]
     chosen = [rows for size in (1, 2, 3) for rows in itertools.combinations_with_replacement(menu, size)]
-    before = measured(queries)
+    before = measured(others)
     shown = []
     for rows in chosen:
-        change = measured(in_parts([*others[:1], *rows, *others[1:]], most)) - before
+        change = measured([*others[:1], *rows, *others[1:]]) - before
         shown.append(float(((change**2).sum(axis=1) / sigmas**2).sum()))
     assert max(shown) <= charged * (1 + 1e-9)
     assert max(shown) >= 0.25 * (1 - 1e-9), "all rows in the first month of one part"

@@ -194,19 +194,25 @@ class ExpectedErrors:
             return False
         return is_reliable_forecast([smallest, largest], middle, per_cell=True)
 
-    def rows_would_help(self, expected: Cells | None) -> bool:
-        """Whether some of these expected errors are unknown, and known once the numbers of rows are."""
+    @property
+    def has_rows(self) -> bool:
+        """Whether the numbers of rows are known, and are no range."""
+        return self.rows is not None and self.rows.most is None
+
+    def with_rows(self) -> Cells | None:
+        """Half-widths that are finite where no more than the numbers of rows is missing; the same for all targets."""
         ones = np.ones(self.state.query.cells)
-        is_known = self.rows is not None and self.rows.most is None
-        sums = None if is_known else typical_sums(self.state.query, ones * MANY_ROWS, self.schema)
+        sums = None if self.has_rows else typical_sums(self.state.query, ones * MANY_ROWS, self.schema)
         scales = ones if sums is None else ones * 1e-9
-        possible = half_widths(
-            self.state.query, self.state.view, scales, ones * 1e-9, self.schema, known=sums, rows=ones
-        )
-        if possible is None or self.state.is_standalone:
+        return half_widths(self.state.query, self.state.view, scales, ones * 1e-9, self.schema, known=sums, rows=ones)
+
+    def rows_would_help(self, expected: Cells | None, with_rows: Cells | None) -> bool:
+        """Whether some of these expected errors are unknown, and known `with_rows`."""
+        if with_rows is None or self.state.is_standalone:
             return False
-        known = np.zeros_like(possible[self.state.cells], dtype=bool) if expected is None else np.isfinite(expected)
-        return bool((np.isfinite(possible[self.state.cells]) & ~known).any())
+        possible = with_rows[self.state.cells]
+        known = np.zeros_like(possible, dtype=bool) if expected is None else np.isfinite(expected)
+        return bool((np.isfinite(possible) & ~known).any())
 
     def _widths(
         self, sigma: Cells, radius: Cells, *, sums: Cells | None = None, place: float = MIDDLE, current: bool = False

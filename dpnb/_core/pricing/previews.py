@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from dpnb._compile.query_explanation import contribution, explanation, left_out
-from dpnb._core.pricing.forecasts import known_ranks
+from dpnb._core.pricing.forecasts import ExpectedErrors, known_ranks
 from dpnb._core.pricing.pricer import QueryPricer, refuse_after_final
 from dpnb._core.pricing.public_knowledge import RowCounts, count_code, count_needed, rows_needed
 from dpnb._core.pricing.query_state import QueryState
@@ -147,10 +147,23 @@ class _PreviewedQuery(NotCopyable):
         self._state = pricer.state(plan, view, groups)
         self._rows = pricer.row_counts(self._state)
         self._filter = pricer.account.filter
+        self._with_rows: dict[bool, Cells | None] = {}
+
+    def _count_needed(self, forecast: ExpectedErrors, errors: Cells | None) -> CountNeeded | None:
+        """The count that would make some of the errors known, if one would."""
+        if (errors is not None and np.isfinite(errors).all()) or self._count is None:
+            return None
+        if forecast.has_rows not in self._with_rows:
+            self._with_rows[forecast.has_rows] = forecast.with_rows()
+        return self._count_in_words if forecast.rows_would_help(errors, self._with_rows[forecast.has_rows]) else None
 
     @cached_property
-    def _count_needed(self) -> CountNeeded | None:
-        count = count_needed(self._plan, self._view)
+    def _count(self) -> Plan | None:
+        return count_needed(self._plan, self._view)
+
+    @cached_property
+    def _count_in_words(self) -> CountNeeded | None:
+        count = self._count
         return None if count is None else CountNeeded(count, describe_plan(count, PlainView()), count_code(count))
 
     @cached_property
@@ -249,7 +262,7 @@ class _PreviewedQuery(NotCopyable):
             half_widths_in_one_release=at_once,
             notice=notice,
             participation=_participation(filter_, counted, is_standalone=state.is_standalone),
-            count_needed=self._count_needed if forecast.rows_would_help(errors) else None,
+            count_needed=self._count_needed(forecast, errors),
             output_units=output_units(view),
             rank_note=rank_note(query),
             clearness=clearness,
@@ -268,7 +281,7 @@ def count_to_release(pricer: QueryPricer, plan: Plan, view: AnyView) -> Plan | N
         state = pricer.state(plan, view, ())
         rows = pricer.row_counts(state) or pricer.row_counts(state, Count())
         forecast = pricer.forecast(state, target_from(mu=1), None if rows is None else rows.for_display)
-        return count if forecast.rows_would_help(forecast.error_model().expected(1.0)) else None
+        return count if forecast.rows_would_help(forecast.error_model().expected(1.0), forecast.with_rows()) else None
 
 
 def error_at(pricer: QueryPricer, state: QueryState, target: Target, total: GDP) -> str | None:

@@ -6,6 +6,7 @@ import math
 import sys
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import NoReturn, TypeVar
 
 from dpnb._plan.expressions.nodes import Expression, Literal
@@ -214,9 +215,15 @@ def declared_dtype(column: ColumnType) -> Dtype:
         case Categories(values):
             return Categorical(values)
         case Dates():
-            return Timestamp(column.low, column.high, column.clock)
+            return _timestamp(column)
         case Text(max_length):
             return String(max_length)
+
+
+@lru_cache(maxsize=256)
+def _timestamp(dates: Dates) -> Timestamp:
+    """The type of a column of dates; to read its bounds takes longer than all else that most expressions need."""
+    return Timestamp(dates.low, dates.high, dates.clock)
 
 
 def as_column(node: Expression, kind: Dtype) -> ColumnType:

@@ -111,7 +111,7 @@ def dtype_of(node: Expression, schema: Schema) -> Dtype:
     if isinstance(node, Column):
         kind = _column(node.name, schema)
     else:
-        kind = RULES[type(node)].kind(node, *(dtype_of(argument, schema) for argument in arguments(node)))
+        kind = RULES[type(node)].kind(node, *[dtype_of(argument, schema) for argument in arguments(node)])
     if isinstance(kind, Numeric) and not (has_allowed_magnitude(kind.low) and has_allowed_magnitude(kind.high)):
         refuse(
             node,

@@ -132,11 +132,12 @@ def _half_widths(
 ) -> Cells | None:
     columns = [(named.part, named.view) for named in view.columns] if isinstance(view, ColumnsView) else [(0, view)]
     half_widths = []
+    predicted = None  # one estimate has the columns of all
     for index, single in columns:
         aggregation, first, count = query.parts[index]
         widths = _direct(query.features[first : first + count], aggregation, single, radius, rows, schema, at)
         if widths is None and known is not None:
-            predicted = estimate(query, view, known, sigma, radius, schema)
+            predicted = predicted or estimate(query, view, known, sigma, radius, schema)
             _, _, high = predicted.unclipped  # an interval that is clipped because nothing is known predicts nothing
             widths = np.where(np.isfinite(high) & ~predicted.is_collapsed, predicted.half_width, np.inf)
             if isinstance(view, ColumnsView):

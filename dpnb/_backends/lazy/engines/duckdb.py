@@ -43,7 +43,11 @@ FILE_READERS = ("parquet_scan", "read_parquet", "read_csv", "read_csv_auto", "re
 
 def nodes(native: Any) -> Iterator[dict[str, Any]]:
     """Every node of a relation's tree, and of the views and macros to which it refers."""
-    queries = _view_and_macro_queries(native)
+    # To list functions takes DuckDB longer than a query of a small table, so this is done where the tree has one.
+    queries = {
+        "table_name": cache(lambda: _view_queries(native)),
+        "function_name": cache(lambda: _macro_queries(native)),
+    }
     pending: list[Any] = [_parsed(native, native.sql_query())]
     while pending:
         node = pending.pop()
@@ -54,9 +58,9 @@ def nodes(native: Any) -> Iterator[dict[str, Any]]:
             continue
         yield node
         pending += node.values()
-        for key in ("table_name", "function_name"):
-            named = queries.pop(str(node.get(key) or "").lower(), ())
-            pending += (_parsed(native, query) for query in named)
+        for key, by_name in queries.items():
+            if name := str(node.get(key) or "").lower():
+                pending += [_parsed(native, query) for query in by_name().pop(name, ())]
 
 
 def stability(native: Any) -> dict[str, str]:
@@ -86,17 +90,24 @@ def file_patterns(native: Any) -> list[str]:
     return patterns
 
 
-def _view_and_macro_queries(native: Any) -> dict[str, list[str]]:
-    """Queries of views and macros by name, also of views in several schemas and of overloads of a macro."""
-    views = _rows(native._con, "select lower(view_name), sql from duckdb_views() where not internal")
+def _view_queries(native: Any) -> dict[str, list[str]]:
+    """Queries of views by name, also of views in several schemas."""
+    return _by_name(_rows(native._con, "select lower(view_name), sql from duckdb_views() where not internal"))
+
+
+def _macro_queries(native: Any) -> dict[str, list[str]]:
+    """Queries of macros by name, also of overloads."""
     macros = _rows(
         native._con,
         "select lower(function_name), macro_definition, function_type from duckdb_functions() "
         "where macro_definition is not null and not internal",
     )
-    macro_queries = [(name, body if kind == "table_macro" else f"select {body}") for name, body, kind in macros]
+    return _by_name((name, body if kind == "table_macro" else f"select {body}") for name, body, kind in macros)
+
+
+def _by_name(named: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     queries: dict[str, list[str]] = defaultdict(list)
-    for name, query in [*views, *macro_queries]:
+    for name, query in named:
         queries[name].append(query)
     return queries
 
@@ -283,7 +294,7 @@ class DuckDB(InProcessEngine):
         return self._background.run(work, cancel, within)
 
     def unstable(self, native: Any) -> str | None:
-        stated = stability(native)
+        stated = cache(lambda: stability(native))
         return next((cause for node in nodes(native) if (cause := _unstable_node(node, stated))), None)
 
     def files(self, native: Any) -> Paths:
@@ -339,7 +350,7 @@ def _is_coarse(kind: Any) -> bool:
     return isinstance(kind, nw.Datetime) and kind.time_zone is None and kind.time_unit in ("s", "ms")
 
 
-def _unstable_node(node: dict[str, Any], stability: dict[str, str]) -> str | None:
+def _unstable_node(node: dict[str, Any], stability: Callable[[], dict[str, str]]) -> str | None:
     """The reason why a node's rows may differ between reads, or None."""
     if node.get("sample") is not None:
         return RANDOM
@@ -361,5 +372,5 @@ def _unstable_node(node: dict[str, Any], stability: dict[str, str]) -> str | Non
         if name == "age" and len(node["arguments"]) == 1:  # called consistent
             return TIME
         if name not in _SETTING_FUNCTIONS:
-            return {"VOLATILE": RANDOM, "CONSISTENT_WITHIN_QUERY": TIME}.get(stability.get(name, ""))
+            return {"VOLATILE": RANDOM, "CONSISTENT_WITHIN_QUERY": TIME}.get(stability().get(name, ""))
     return None
