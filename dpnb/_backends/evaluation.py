@@ -44,14 +44,13 @@ from dpnb._plan.expressions.nodes import (
 )
 from dpnb._plan.expressions.periods import index_range
 from dpnb._plan.expressions.rules import TypedSchema, dtype_of, is_never_null, is_rounded
-from dpnb.schema import Key, Schema, text_of
+from dpnb.schema import Key, text_of
 
 
 class Evaluation(EvaluationSteps[B, N, C]):
     """The rows of one table, for the expressions of one query; each expression is computed once."""
 
-    def __init__(self, schema: Schema) -> None:
-        self._schema = schema if isinstance(schema, TypedSchema) else TypedSchema(schema)
+    _schema: TypedSchema
 
     def kind(self, node: Expression) -> Dtype:
         """The type of the expression."""

@@ -38,6 +38,7 @@ from dpnb._plan.expressions.nodes import (
     arguments,
     columns_of,
 )
+from dpnb._plan.expressions.rules import TypedSchema
 from dpnb.schema import Key, Schema, text_of
 from dpnb.times import Zone
 
@@ -66,8 +67,7 @@ class NarwhalsEvaluator(Evaluation[nw.Expr, NumberColumn, nw.Expr]):
     """
 
     def __init__(self, table: LazyTable, schema: Schema) -> None:
-        super().__init__(schema)
-        self._table = table
+        self._table, self._schema = table, TypedSchema(schema)
         self.frame = table.frame
         self._results: dict[tuple[str, Expression], Any] = {}
         self._sizes: dict[Node, int] = {}

@@ -41,6 +41,7 @@ from dpnb._plan.expressions.nodes import (
     Round,
 )
 from dpnb._plan.expressions.periods import index_of, part_of, to_local
+from dpnb._plan.expressions.rules import TypedSchema
 from dpnb.schema import Categories, Key, Schema
 from dpnb.times import Zone
 
@@ -70,21 +71,24 @@ class NumpyEvaluator(Evaluation[Mask, Any, Any]):
     """
 
     def __init__(
-        self, table: PreparedTable, schema: Schema, rows_at_once: int | None = None, part: slice | None = None
+        self,
+        table: PreparedTable,
+        schema: Schema,
+        rows_at_once: int | None = None,
+        part: slice | None = None,
+        shared: SubexpressionCache | None = None,
     ) -> None:
-        super().__init__(schema)
         self._table = table
+        self._schema = schema if isinstance(schema, TypedSchema) else TypedSchema(schema)
         self._part, self._rows_at_once = slice(0, table.rows) if part is None else part, rows_at_once
         self.size = int(self._part.stop - self._part.start)  # number of rows
-        self._shared = SubexpressionCache()
+        self._shared = SubexpressionCache() if shared is None else shared
         self._results: dict[tuple[str, int], Any] = {}
         self._kept_bytes = 0
 
     def block(self, part: slice) -> NumpyEvaluator:
         """Some of the rows."""
-        block = NumpyEvaluator(self._table, self._schema, self._rows_at_once, part)
-        block._shared = self._shared
-        return block
+        return NumpyEvaluator(self._table, self._schema, self._rows_at_once, part, self._shared)
 
     @property
     def pieces(self) -> Iterable[NumpyEvaluator]:
