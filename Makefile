@@ -27,7 +27,7 @@ serve: set-up-serve  ## set up, then serve the RAND table to a notebook that nev
 docs: set-up-docs  ## set up, then build the documentation into build/docs/html and check its links
 	@$(ENV) $(PY) .ci/docs.py
 
-test: checks pytest  ## set up, then run the checks and the tests; five and a half minutes
+test: checks pytest  ## set up, then run the checks and the tests; five minutes
 
 # AFTER_TEST=yes leaves out what `make test` has run, also where that chose 25 examples instead of 100, and in dpnb/ all.
 # PART= names one part of the tests below, for machines that share them.
