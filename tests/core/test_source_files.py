@@ -47,11 +47,18 @@ def duckdb_csv_in_a_view(folder: Path) -> Any:
     return con.table("v")
 
 
+def duckdb_text(folder: Path) -> Any:
+    import duckdb
+
+    return duckdb.connect().sql(f"select 1 as pid, length(content) % 6 as x from read_text('{folder / 'a.csv'}')")
+
+
 READERS = {
     "polars, parquet": ("polars", polars_parquet, "a.parquet"),
     "polars, csv": ("polars", polars_csv, "a.csv"),
     "duckdb, parquet": ("duckdb", duckdb_parquet, "a.parquet"),
     "duckdb, csv in a view": ("duckdb", duckdb_csv_in_a_view, "a.csv"),
+    "duckdb, the text of a file": ("duckdb", duckdb_text, "a.csv"),
 }
 Read = Callable[[Path], Any]
 

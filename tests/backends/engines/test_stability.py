@@ -71,6 +71,8 @@ def duckdb_plans() -> Plans:
         "row number": (con.sql("select row_number() over () as n, x from t"), "numbers of rows"),
         "now": (con.sql("select x from t where now() > '2020-01-01'"), "the current time"),
         "today": (con.sql("select x from t where current_date > '2020-01-01'"), "the current time"),
+        "a view named in a text": (con.sql("from query_table('noisy')"), "a query, or the name of a view"),
+        "a query in a text": (con.sql("select x from query('select random() as x')"), "a query, or the name of a view"),
         "age today": (
             con.sql("select x from t where age(timestamp '2020-01-01') > interval 1 day"),
             "the current time",

@@ -23,6 +23,7 @@ from dpnb._backends.lazy.engines.engine import (
     LIMITED,
     NUMBERED,
     ONE_OF_SEVERAL,
+    QUERY_IN_TEXT,
     RANDOM,
     ROWS_AT_ONCE,
     TIME,
@@ -38,7 +39,10 @@ from dpnb._backends.worker_thread import refuse_stopped
 from dpnb._plan.expressions.letters import END, LETTERS, Case, changed_case
 from dpnb.errors import SchemaError
 
-FILE_READERS = ("parquet_scan", "read_parquet", "read_csv", "read_csv_auto", "read_json", "read_ndjson")
+FILE_READERS = ("parquet_scan", "read_")
+"""How the names of functions that read files begin."""
+_OF_TEXT = ("query", "query_table")
+"""Functions of a text that is a query, or the name of a view; the tree does not show what these read."""
 
 
 def nodes(native: Any) -> Iterator[dict[str, Any]]:
@@ -367,6 +371,8 @@ def _unstable_node(node: dict[str, Any], stability: Callable[[], dict[str, str]]
         return TIME
     if kind == "FUNCTION":
         name = node["function_name"].lower()
+        if name in _OF_TEXT:
+            return QUERY_IN_TEXT
         if name in _ANY_ROW and not (node.get("order_bys") or {}).get("orders"):
             return ONE_OF_SEVERAL
         if name == "age" and len(node["arguments"]) == 1:  # called consistent
