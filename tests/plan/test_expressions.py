@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -39,7 +41,7 @@ from dpnb._plan.expressions.nodes import (
     TextLength,
     Where,
 )
-from dpnb._plan.expressions.rules import dtype_of
+from dpnb._plan.expressions.rules import TypedSchema, dtype_of
 from dpnb._plan.privacy_unit import PrivacyUnit
 from dpnb.errors import PlanError
 from dpnb.schema import Bounded, Categories, Dates, Schema, Text
@@ -348,3 +350,12 @@ def test_what_a_row_gives_does_not_depend_on_where_it_stands(name: str) -> None:
         assert value(node, part, end - start).tolist() == pytest.approx(
             every[start:end].tolist(), rel=0, abs=0, nan_ok=True
         )
+
+
+def test_a_copy_of_a_typed_schema_has_no_types_of_other_objects() -> None:
+    typed = TypedSchema(SCHEMA)
+    dtype_of(Arithmetic("+", X, Y), typed)
+    assert typed.kinds
+    for copied in (copy.deepcopy(typed), pickle.loads(pickle.dumps(typed))):
+        assert type(copied) is dict
+        assert copied == SCHEMA

@@ -99,6 +99,9 @@ class TypedSchema(dict[str, ColumnType]):
         super().__init__(schema)
         self.kinds: dict[int, tuple[Expression, Dtype]] = {}  # by id; with the expression, so that its id is not reused
 
+    def __reduce__(self) -> tuple[type[dict[str, ColumnType]], tuple[Schema]]:
+        return dict, (dict(self),)  # a copy has other ids
+
 
 def dtype_of(node: Expression, schema: Schema) -> Dtype:
     """The type of an expression; raises if it is not defined for every row.
