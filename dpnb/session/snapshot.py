@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any, Protocol
 
-from dpnb._browser import snapshot as protocol
+from dpnb._browser import snapshot as browser
 from dpnb._browser.snapshot import BudgetAxis, Curve, OdometerAxis, TimelineChart, TimelinePoint
 from dpnb._core.accountant.accountant import Accountant
 from dpnb._core.accountant.budget_request import BudgetRequest
@@ -75,7 +75,7 @@ class HasCore(Protocol):
     def _mechanisms(self) -> Any: ...
 
 
-def snapshot(session: HasCore, *, compared: bool = False) -> protocol.SessionSnapshot:
+def snapshot(session: HasCore, *, compared: bool = False) -> browser.SessionSnapshot:
     """The state of a session, a sub-session or a part; if its ledger cannot be read, see `unreadable_snapshot`.
 
     If `compared`, with the filters and odometers that are computed for comparison alone.
@@ -87,7 +87,7 @@ def snapshot(session: HasCore, *, compared: bool = False) -> protocol.SessionSna
         headroom, paused, spent = headroom_gauge(account, filter_), account.paused, percent_spent(filter_)
         n_requests = log.count
         reserve, loss = reserve_gauge(filter_), odometer_gauge(odometer, account, core.statement_prefix)
-        return protocol.SessionSnapshot(
+        return browser.SessionSnapshot(
             id=core.id,
             name=core.name,
             privacy_unit=core.tables.words,
@@ -111,7 +111,7 @@ def snapshot(session: HasCore, *, compared: bool = False) -> protocol.SessionSna
             spent=spent,
             spent_loss=describe_spent(filter_, account.budget) if account.guarantee.has_budget else NO_LIMIT,
             ledger=core.account.ledger.short_name,
-            next_steps=[] if n_requests else [protocol.NextStep(**step) for step in next_steps(core)],
+            next_steps=[] if n_requests else [browser.NextStep(**step) for step in next_steps(core)],
             timeline=_timeline(account, log, comparison, compared=compared),
             n_requests=n_requests,
             log=[log_entry(one) for one in log.latest(RELEASES_SHOWN)],
@@ -130,14 +130,14 @@ def promise_of(core: SessionCore) -> str:
     return PROMISE if core.account.guarantee.has_budget else core.guarantee
 
 
-def _budget_requests(account: Accountant) -> list[protocol.BudgetRequestEntry]:
+def _budget_requests(account: Accountant) -> list[browser.BudgetRequestEntry]:
     """The newest requests for budget, of a whole session."""
     if account.root_node != ROOT:
         return []
     made = list(account.tree.budget_requests().values())
     now = account.ledger.time_in() if made else ""
     return [
-        protocol.BudgetRequestEntry(
+        browser.BudgetRequestEntry(
             id=one.id,
             queries=[printable(f"{query.words} at {query.target}: {query.error}") for query in one.queries],
             cost=one.total.format(up=True),
@@ -161,11 +161,11 @@ def _decision(one: BudgetRequest) -> str | None:
     return "; ".join(filter(None, parts)) or "no reason given"
 
 
-def _mechanism(*, state: str, parts: list[dict[str, Any]], **fields: str) -> protocol.Mechanism:
-    return protocol.Mechanism(state=state, parts=[protocol.Part(**part) for part in parts], **fields)
+def _mechanism(*, state: str, parts: list[dict[str, Any]], **fields: str) -> browser.Mechanism:
+    return browser.Mechanism(state=state, parts=[browser.Part(**part) for part in parts], **fields)
 
 
-def _filter(state: FilterState, comparison: FilterComparison) -> protocol.FilterReading:
+def _filter(state: FilterState, comparison: FilterComparison) -> browser.FilterReading:
     """One filter: its remaining budget, and how many queries like the last one it would still admit."""
     label, source, guarantee = words_of(state.guarantee)
     enforced = state.guarantee.filter_name == comparison.enforced
@@ -175,7 +175,7 @@ def _filter(state: FilterState, comparison: FilterComparison) -> protocol.Filter
     else:
         value, text = state.filter.headroom, _remaining(state, comparison)
         description = f"{source}. It {'enforces' if enforced else 'could enforce'} {guarantee}."
-    return protocol.FilterReading(
+    return browser.FilterReading(
         id=state.guarantee.filter_name, label=label, enforced=enforced, value=value, text=text, description=description
     )
 
@@ -193,18 +193,18 @@ def _remaining(state: FilterState, comparison: FilterComparison) -> str:
     return f"{text}; {times:,} {more}"
 
 
-def _odometer(name: str, odometer: Odometer, paused: str | None, scope: str) -> protocol.OdometerReading:
+def _odometer(name: str, odometer: Odometer, paused: str | None, scope: str) -> browser.OdometerReading:
     label, kind = ODOMETERS[name], odometer.kind
     if paused is not None and kind == "time-uniform":
-        return protocol.OdometerReading(id=name, label=label, kind=kind, text="stopped", description=paused)
+        return browser.OdometerReading(id=name, label=label, kind=kind, text="stopped", description=paused)
     description = f"{scope}{odometer.statement()}"
-    return protocol.OdometerReading(id=name, label=label, kind=kind, text=odometer.words, description=description)
+    return browser.OdometerReading(id=name, label=label, kind=kind, text=odometer.words, description=description)
 
 
-def unreadable_snapshot(session: HasCore, error: DpnbError) -> protocol.SessionSnapshot:
+def unreadable_snapshot(session: HasCore, error: DpnbError) -> browser.SessionSnapshot:
     """The snapshot of a session whose ledger cannot be read: it says so, and has no figures."""
     core = session._core
-    return protocol.SessionSnapshot(
+    return browser.SessionSnapshot(
         id=core.id,
         name=core.name,
         privacy_unit=core.tables.words,
@@ -214,7 +214,7 @@ def unreadable_snapshot(session: HasCore, error: DpnbError) -> protocol.SessionS
         connection=connection_of(core.connection),
         guarantee=core.guarantee,
         promise=core.guarantee,
-        headlines=[protocol.Headline(id="remaining", text="unknown")],
+        headlines=[browser.Headline(id="remaining", text="unknown")],
         filter=core.account.guarantee.filter_name,
         gauges=[],
         filters=[],
@@ -241,21 +241,21 @@ def unreadable_snapshot(session: HasCore, error: DpnbError) -> protocol.SessionS
     )
 
 
-def connection_of(connection: Connection | None) -> protocol.ConnectionSnapshot | None:
+def connection_of(connection: Connection | None) -> browser.ConnectionSnapshot | None:
     """The state of a connection; None for a local session."""
     if connection is None:
         return None
-    return protocol.ConnectionSnapshot(where=connection.where, is_current=connection.is_current, text=connection.text)
+    return browser.ConnectionSnapshot(where=connection.where, is_current=connection.is_current, text=connection.text)
 
 
 STEP_TAKEN = "taken"
 """What the log shows instead of the sums of a regression's step."""
 
 
-def log_entry(one: LoggedRequest) -> protocol.LogEntry:
+def log_entry(one: LoggedRequest) -> browser.LogEntry:
     """One request of the log; the sums of a regression's step are of no use to a reader, and are not described."""
     answer, is_step = one.answer or NO_ANSWER, one.query.startswith(STEP_OF)
-    return protocol.LogEntry(
+    return browser.LogEntry(
         id=one.id,
         query=one.query,
         title=one.title,
@@ -273,7 +273,7 @@ def log_entry(one: LoggedRequest) -> protocol.LogEntry:
     )
 
 
-def _cell(cell_id: str, cost: CellCost, log: RequestLog, name: str) -> protocol.CellBadge:
+def _cell(cell_id: str, cost: CellCost, log: RequestLog, name: str) -> browser.CellBadge:
     """What the queries of one notebook cell were charged."""
     queries = "; ".join(dict.fromkeys(one.title for one in log.by_id(cost.ids[-QUERIES_NAMED:])))
     others = "; and others" if len(cost.ids) > QUERIES_NAMED else ""
@@ -290,7 +290,7 @@ def _cell(cell_id: str, cost: CellCost, log: RequestLog, name: str) -> protocol.
             shown = f"{shown} and {reserve}" if cost.cost_fraction else reserve
             text = f"{shown} of {name}"
     description = f"The queries of this cell cost {text}: {queries}{others}."
-    return protocol.CellBadge(cell_id=cell_id, text=shown, description=description)
+    return browser.CellBadge(cell_id=cell_id, text=shown, description=description)
 
 
 def _notice_explanation(notice: str | None) -> str | None:
@@ -300,15 +300,15 @@ def _notice_explanation(notice: str | None) -> str | None:
 
 
 def _headlines(
-    remaining: protocol.Gauge, spent: str, loss: protocol.Gauge, comparison: FilterComparison
-) -> list[protocol.Headline]:
+    remaining: browser.Gauge, spent: str, loss: browser.Gauge, comparison: FilterComparison
+) -> list[browser.Headline]:
     """The texts that the status bar can show; the user chooses one."""
     words = {"remaining": remaining.text, "spent": spent, "odometer": loss.text}
     if remaining.kind == "no-budget":  # what is reported is shown instead
         words = {"odometer": words["odometer"], "spent": spent}
     elif comparison.last_loss is not None:
         words["max_repetitions"] = f"{comparison.repetitions:,} more like the last"
-    return [protocol.Headline(id=name, text=text) for name, text in words.items()]
+    return [browser.Headline(id=name, text=text) for name, text in words.items()]
 
 
 def _timeline(account: Accountant, log: RequestLog, comparison: FilterComparison, *, compared: bool) -> TimelineChart:

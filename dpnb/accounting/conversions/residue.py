@@ -326,7 +326,7 @@ class _ChargeEquation:
         return ctx.log(real(ctx, self.epsilon) ** 2 / real(ctx, square) + real(ctx, square) + 4, 2)
 
     @cached_property
-    def _needed(self) -> tuple[int, list[Any]]:
+    def _of_budget(self) -> tuple[int, list[Any]]:
         """The bits of the margin, and the width for the whole budget unless it is 0."""
         ctx = context()
         ctx.prec = _BITS
@@ -335,7 +335,7 @@ class _ChargeEquation:
     def _sides(self, charge: Fraction) -> tuple[Any, Any, Any]:
         """A context with enough precision, and the two sides of the equation in it."""
         left = max(self.budget - charge, Fraction(0))
-        ctx, (margin, widths) = context(), self._needed
+        ctx, (margin, widths) = context(), self._of_budget
         ctx.prec = _BITS
         widths = [*widths, self._width(ctx, left)] if left else widths
         ctx.prec = margin + 64 + 4 * int(max(widths, default=0))
