@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import random
 from fractions import Fraction
 from typing import Any
 
@@ -16,18 +15,10 @@ from dpnb.accounting.exact import exact
 from dpnb.accounting.filters import Filter
 from dpnb.accounting.losses import Loss, loss_from_json
 from dpnb.errors import BudgetExceeded, ConversionError, InvalidValueError
+from rationals import listed
 
-
-def _pool() -> list[Fraction]:
-    """Simple shares, and others with denominators of all sizes up to a million."""
-    chance = random.Random(0)
-    pairs = [(chance.randrange(2**size), chance.randint(1, 2**size)) for size in range(1, 21) for _ in range(100)]
-    return [Fraction(k, n) for n in range(1, 11) for k in range(n + 1)] + [Fraction(min(p), max(p)) for p in pairs]
-
-
-#: Shares of a budget; in a list they may exceed it together.  One choice each, of numbers made once: to draw two
-#: integers for each, and to make it of them, took half of the time of these tests.
-shares = st.sampled_from(_pool())
+#: Shares of a budget; in a list they may exceed it together.
+shares = listed(1, bits=20)
 histories = st.lists(shares, max_size=12)
 # One inherited test runs in several classes, on purpose.
 inherited = settings(suppress_health_check=[HealthCheck.differing_executors])

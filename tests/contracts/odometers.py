@@ -6,7 +6,6 @@ import dataclasses
 import json
 import math
 import pickle
-import random
 import re
 from fractions import Fraction
 from typing import Any
@@ -19,18 +18,9 @@ from contracts.filters import OtherKindOfLoss
 from dpnb.accounting.losses import Loss, loss_from_json
 from dpnb.accounting.odometers import Odometer
 from dpnb.errors import ConversionError
+from rationals import listed
 
-
-def _pool() -> list[Fraction]:
-    """Small sizes, whole ones and others, and large ones up to a million, with denominators up to a billion."""
-    chance = random.Random(0)
-    least = [Fraction(k, n) for n in range(1, 8) for k in range(12)]
-    drawn = [(chance.randrange(2**size), chance.randint(1, 2**at)) for size in range(1, 50) for at in range(0, 30, 2)]
-    return [*least, *(Fraction(k, n) for k, n in drawn if k <= 10**6 * n), Fraction(10**6)]
-
-
-#: One choice each, as in the contract of filters.
-sizes = st.sampled_from(_pool())
+sizes = listed(10**6, bits=30)
 histories = st.lists(sizes, max_size=12)
 # One inherited test runs in several classes, on purpose.
 inherited = settings(suppress_health_check=[HealthCheck.differing_executors])
