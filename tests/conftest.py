@@ -57,11 +57,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     guarantee assumes of other libraries, without which the rest says little; after it the files that take a minute or
     more each. Marked too is what reads the built documentation, because one such test is enough for a whole build.
     """
-    from dpnb.ledger import sqlite_file  # not in the process that shows what others have run: it need not load dpnb
-
-    # What a killed process has written the system still has, so only a power cut could tell the difference; waiting for
-    # the disk several times for each charge takes a good part of the time of most tests.
-    sqlite_file.SYNCHRONOUS = "OFF"
     is_ui = {path: UI in path.parents for path in {item.path for item in items}}
     items.sort(key=lambda item: (item.path.name != FIRST, not is_ui[item.path], item.path.name not in LONG))
     for item in items:
@@ -144,15 +139,25 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Decide how the process ends; what is registered before anything else is called last.
+    """Prepare a process that runs tests, and decide how it ends.
 
-    A process of xdist has then done all that it has to: to free a million objects one by one would take three seconds.
-    Another frees them, or libraries complain, but not earlier: pytest searches for garbage twice when it ends.
+    A process of xdist has done all that it has to when pytest ends: to free a million objects one by one would take
+    three seconds, and nothing that was registered earlier has anything to do, such as logging.  Another process frees
+    them, or libraries complain, but not earlier: pytest searches for garbage twice when it ends.
     """
-    if hasattr(config, "workerinput"):
-        atexit.register(os._exit, 0)
-    else:
-        atexit.register(gc.unfreeze)
+    is_worker = hasattr(config, "workerinput")
+    if is_worker or not config.getoption("numprocesses", None):
+        from dpnb.ledger import sqlite_file  # the process that shows what others have run need not load dpnb
+
+        # What a killed process has written the system still has, so only a power cut could tell the difference; waiting
+        # for the disk several times for each charge takes a good part of the time of most tests.
+        sqlite_file.SYNCHRONOUS = "OFF"
+    atexit.register(_end_at_once, os.getpid()) if is_worker else atexit.register(gc.unfreeze)
+
+
+def _end_at_once(process: int) -> None:
+    if os.getpid() == process:  # and not one that a test has forked
+        os._exit(0)
 
 
 def pytest_unconfigure() -> None:
