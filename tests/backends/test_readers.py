@@ -85,6 +85,10 @@ PIECES = [
 ]  # fmt: skip
 
 
+ADDITIONS = (TIMES // 10, 1), (TIMES * 9 // 40, 4)
+"""Files, and lines in each: one at a time for a part of them, else four, since a file takes longer than a line."""
+
+
 def hostile_line(chance: random.Random) -> bytes:
     if chance.random() < 0.5:  # the right number of fields
         return b",".join(b"".join(chance.choices(PIECES, k=chance.randrange(3))) for _ in range(7))
@@ -108,8 +112,7 @@ def csv_additions(read: Callable[[Path], Any], folder: Path, files: int, lines_o
 
 
 def test_no_line_of_a_csv_file_changes_another(tmp_path: Path) -> None:
-    """One line at a time for a part of them, and else four, since a file takes longer than a line."""
-    for files, lines_of_each in ((TIMES // 10, 1), (TIMES * 9 // 40, 4)):
+    for files, lines_of_each in ADDITIONS:
         assert all(csv_additions(lambda file: read_text_table(DataSource(str(file))), tmp_path, files, lines_of_each))
 
 
@@ -119,7 +122,8 @@ def test_no_line_of_a_csv_file_changes_another(tmp_path: Path) -> None:
     ids=["pandas", "pandas, texts", "polars, texts"],
 )
 def test_with_other_readers_the_additions_are_noticed(read: Any, tmp_path: Path) -> None:
-    assert not all(csv_additions(read, tmp_path, 200, 1))
+    for files, lines_of_each in ADDITIONS:
+        assert not all(csv_additions(read, tmp_path, files, lines_of_each))
 
 
 # --- files with types ------------------------------------------------------------------------------------------------

@@ -285,7 +285,7 @@ def test_it_writes_nothing_and_says_whom_it_is_for(
 ) -> None:
     # A terminal that cannot show everything is no reason to fail.
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), "ascii", write_through=True))
-    arguments = write(tmp_path, "x = { type = 'text' }", {"x": ["a"]})
+    arguments = write(tmp_path, """'größe' = { type = 'text' }""", {"größe": ["a"]})
     before = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
     assert main(["check", *arguments]) == 0
     out = sys.stdout.buffer.getvalue().decode("ascii")  # type: ignore[attr-defined]
@@ -293,6 +293,7 @@ def test_it_writes_nothing_and_says_whom_it_is_for(
     assert out.count("COMPUTED FROM THE ROWS") == 2
     assert out.count("These counts are private: correct mistakes by them, but tune no bound") == 1
     assert "Do not show it to the analyst" in out
+    assert r"gr\xf6\xdfe" in out
     assert {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == before
 
 

@@ -206,6 +206,7 @@ def test_controls_in_which_the_others_are_seen(tmp_path: Path, monkeypatch: pyte
         )
         return alone != beside
 
+    assert not differ("nothing")
     assert differ("pooled", "pooled")
     with monkeypatch.context() as patch:  # one sequence of test noise for all
         patch.setattr(randomness, "derived_source", lambda source, name: source)
