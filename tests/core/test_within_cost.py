@@ -123,7 +123,7 @@ LOOKED_AT = ("var", "std", "ratio", "regress", "shares")
 def cases(name: str) -> list[tuple[Callable[[dpnb.Session, Any, Ask], None], bool, bool]]:
     """What was released before, whether the number of rows is public, and whether a filter leaves a part of them.
 
-    One in two of them has every release before, with and without a filter.
+    Every second of them still has all releases before, and both the whole table and a part.
     """
     if name in LINEAR:
         return [(no_more, False, False), (glanced_at, False, True)]

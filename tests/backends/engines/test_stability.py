@@ -71,8 +71,13 @@ def duckdb_plans() -> Plans:
         "row number": (con.sql("select row_number() over () as n, x from t"), "numbers of rows"),
         "now": (con.sql("select x from t where now() > '2020-01-01'"), "the current time"),
         "today": (con.sql("select x from t where current_date > '2020-01-01'"), "the current time"),
-        "a view named in a text": (con.sql("from query_table('noisy')"), "a query, or the name of a view"),
-        "a query in a text": (con.sql("select x from query('select random() as x')"), "a query, or the name of a view"),
+        "a view named in a text": (con.sql("from query_table('noisy')"), "a query or the name of a table"),
+        "a query in a text": (con.sql("select x from query('select random() as x')"), "a query or the name of a table"),
+        "a query in JSON": (
+            con.sql("select x from json_execute_serialized_sql(json_serialize_sql('select random() as x'))"),
+            "a query or the name of a table",
+        ),
+        "values of a view": (con.sql("select count as x from histogram('noisy', x)"), "a query or the name of a table"),
         "age today": (
             con.sql("select x from t where age(timestamp '2020-01-01') > interval 1 day"),
             "the current time",
@@ -91,6 +96,7 @@ def duckdb_plans() -> Plans:
             "select x from t where age(timestamp '2020-01-01', timestamp '2019-01-01') is not null"
         ),
         "times with a time zone": con.sql("select x + year(timestamptz '2020-01-01 00:00:00+00') as x from t"),
+        "values of a column": con.sql("select cardinality(histogram(x))::int as x from t"),
         "functions": con.sql("select sqrt(x) as x, lower(s) as s, hash(s) as h from t"),
     }
     return unstable, stable

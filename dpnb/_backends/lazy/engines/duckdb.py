@@ -41,8 +41,11 @@ from dpnb.errors import SchemaError
 
 FILE_READERS = ("parquet_scan", "read_")
 """How the names of functions that read files begin."""
-_OF_TEXT = ("query", "query_table")
-"""Functions of a text that is a query, or the name of a view; the tree does not show what these read."""
+_OF_TEXT = (
+    *("query", "query_table", "histogram", "histogram_values", "json_execute_serialized_sql"),
+    *("mysql_query", "postgres_query", "sqlite_query"),
+)
+"""Tables from a text that is a query, or the name of a table or view; the tree does not show what these read."""
 
 
 def nodes(native: Any) -> Iterator[dict[str, Any]]:
@@ -364,6 +367,8 @@ def _unstable_node(node: dict[str, Any], stability: Callable[[], dict[str, str]]
             return LIMITED
         if modifiers.get("DISTINCT_MODIFIER", {}).get("distinct_on_targets"):
             return ONE_OF_SEVERAL
+    if node.get("type") == "TABLE_FUNCTION" and node["function"]["function_name"].lower() in _OF_TEXT:
+        return QUERY_IN_TEXT
     kind = node.get("class")
     if kind == "WINDOW" and node["type"] in _BY_ORDER and not node.get("orders"):
         return NUMBERED
@@ -371,8 +376,6 @@ def _unstable_node(node: dict[str, Any], stability: Callable[[], dict[str, str]]
         return TIME
     if kind == "FUNCTION":
         name = node["function_name"].lower()
-        if name in _OF_TEXT:
-            return QUERY_IN_TEXT
         if name in _ANY_ROW and not (node.get("order_bys") or {}).get("orders"):
             return ONE_OF_SEVERAL
         if name == "age" and len(node["arguments"]) == 1:  # called consistent

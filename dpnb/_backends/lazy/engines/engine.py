@@ -40,7 +40,7 @@ LIMITED = "a limit without an order"
 ONE_OF_SEVERAL = "one row kept of several, without an order"
 NUMBERED = "numbers of rows without an order"
 TIME = "the current time"
-QUERY_IN_TEXT = "a query, or the name of a view, as a text"
+QUERY_IN_TEXT = "a query or the name of a table as a text"
 
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
 PlanLine = tuple[int, str]
